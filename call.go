@@ -1,0 +1,75 @@
+package durward
+
+import "time"
+
+// Call is one request at the gate: what the rules see and the ledger stores.
+// Raw JSON fields alias the request's bytes and must not be changed.
+type Call struct {
+	ID       CallID
+	Caller   Caller
+	Route    Route
+	Method   string
+	Received time.Time
+
+	RequestID []byte // the client's JSON-RPC id, byte for byte
+	Params    []byte // the raw params object; nil when absent
+	Arguments []byte // the raw arguments of tools/call and prompts/get; nil when absent
+
+	Server   string // upstream server the call goes to; empty when Durward answers by itself
+	Name     string // the server's own name of the tool, prompt or resource
+	FullName string // the name the caller used
+	Risk     Risk   // of the tool; RiskUnset for everything else
+}
+
+// Action is what a rule or a default asks for.
+type Action uint8
+
+// The actions, from the most permissive to the most restrictive.
+const (
+	Allow Action = iota
+	Ask
+	Block
+)
+
+// String returns the word used in rules and records.
+func (a Action) String() string {
+	switch a {
+	case Allow:
+		return "allow"
+	case Ask:
+		return "ask"
+	default:
+		return "block"
+	}
+}
+
+// Decision is what policy decided for one call.
+type Decision struct {
+	Action Action
+	Rule   string // the deciding rule; empty when a default decided
+	Layer  string // the layer of the deciding rule or default
+	Reason string // shown to the operator, never to the agent
+}
+
+// Status is how a call ended, as the ledger stores it.
+type Status string
+
+// The statuses.
+const (
+	StatusOK        Status = "ok"
+	StatusToolError Status = "tool_error" // the tool answered with isError
+	StatusError     Status = "error"      // a JSON-RPC error
+	StatusRefused   Status = "refused"    // stopped by a rule
+	StatusCancelled Status = "cancelled"
+	StatusTimeout   Status = "timeout"
+	StatusUnknown   Status = "unknown" // it may or may not have been executed
+)
+
+// Outcome is how a call ended. Result and Error are raw JSON; at most one is set.
+type Outcome struct {
+	Status   Status
+	Result   []byte
+	Error    []byte
+	Attempts int // how often the request was handed to a server; 0 when it never was
+	Finished time.Time
+}

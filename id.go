@@ -1,0 +1,37 @@
+package durward
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"time"
+)
+
+// Identifiers are UUIDv7 in canonical text form (RFC 9562 §5.7), so that they
+// sort by the time they were made.
+type (
+	CallID    string // one request that passed the gate
+	SessionID string // one downstream session; a legacy one is its client's Mcp-Session-Id
+)
+
+// NewCallID returns a fresh identifier.
+func NewCallID() CallID { return CallID(newUUID(time.Now())) }
+
+// NewSessionID returns a fresh identifier that cannot be guessed: 74 random bits.
+func NewSessionID() SessionID { return SessionID(newUUID(time.Now())) }
+
+func newUUID(now time.Time) string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails since Go 1.24
+	ms := now.UnixMilli()
+	b[0], b[1], b[2], b[3], b[4], b[5] = byte(ms>>40), byte(ms>>32), byte(ms>>24), byte(ms>>16), byte(ms>>8), byte(ms)
+	b[6] = 0x70 | b[6]&0x0f
+	b[8] = 0x80 | b[8]&0x3f
+	var out [36]byte
+	hex.Encode(out[:8], b[:4])
+	hex.Encode(out[9:13], b[4:6])
+	hex.Encode(out[14:18], b[6:8])
+	hex.Encode(out[19:23], b[8:10])
+	hex.Encode(out[24:], b[10:])
+	out[8], out[13], out[18], out[23] = '-', '-', '-', '-'
+	return string(out[:])
+}

@@ -1,0 +1,91 @@
+package exchange
+
+import (
+	"context"
+	"time"
+
+	"durward"
+	"durward/internal/wire"
+)
+
+// Client is what a requester says of itself, on each request. It is unverified.
+type Client struct {
+	Era          wire.Era
+	Revision     string // protocol revision it speaks
+	Info         []byte // raw Implementation object; nil when unsaid
+	Capabilities []byte // raw ClientCapabilities object; nil counts as {}
+}
+
+// Request is one request in the core's language.
+type Request struct {
+	Method string
+	// Params are as the requester sent them, protocol keys in `_meta` included;
+	// the upstream edge drops those and puts its own (wire.ProtocolKey).
+	Params wire.Params
+	// Name is the raw JSON string to put in place of the routing value (name, uri,
+	// or the one inside ref) on the way upstream; nil leaves it.
+	Name     []byte
+	Client   Client
+	LogLevel string   // least severe level of notifications/message wanted; "" = not asked for
+	Progress bool     // the requester wants progress
+	Headers  []Header // Mcp-Param-* to mirror upstream (2026-07-28, streamable HTTP); values not yet encoded
+	Deadline time.Time
+}
+
+// Header is one mirrored argument: Name without the prefix "Mcp-Param-".
+type Header struct{ Name, Value string }
+
+// Inbound is a request as it comes in by a downstream edge.
+type Inbound struct {
+	Request
+	Caller   durward.Caller
+	Route    durward.Route
+	ID       []byte // the client's JSON-RPC id, byte for byte; nil for a notification
+	Received time.Time
+	// ParamHeaders are the Mcp-Param-* headers of a modern HTTP request, to be
+	// verified against the arguments; nil elsewhere, empty when there were none.
+	ParamHeaders []Header
+}
+
+// Reply answers a request. Exactly one of Result and Error is set, both raw.
+type Reply struct {
+	Result     []byte
+	Error      []byte
+	ResultType string // value of resultType in Result; "" when absent
+	IsError    bool   // Result has isError: true
+}
+
+// Fail makes a Reply of an error.
+func Fail(err error) Reply { return Reply{Error: wire.ErrorObject(err)} }
+
+// Stream is the way back to the requester while its request is under way. Its
+// methods may be called from any goroutine until the request is answered, and
+// do nothing after that.
+type Stream interface {
+	// Notify sends a notification that belongs to this request: progress, a log
+	// message, or an event of a subscription. The edge puts the requester's own
+	// progress token in. It never blocks: a requester that does not read loses
+	// progress first and then its stream.
+	Notify(method string, params []byte)
+	// Ask sends a request of the server to the requester and waits for the answer
+	// (legacy requesters). Where nobody can be asked it fails at once.
+	Ask(ctx context.Context, method string, params []byte) Reply
+}
+
+// Core is what the downstream edges hand their traffic to: the gateway.
+type Core interface {
+	// Serve answers one request. It returns when the request is answered or ctx
+	// ends; cancelling ctx cancels the request upstream.
+	Serve(ctx context.Context, in *Inbound, out Stream) Reply
+	// Notify takes a notification of the client that is not about a request in
+	// flight (those the edge handles): notifications/roots/list_changed.
+	Notify(ctx context.Context, in *Inbound)
+	// Attach opens a legacy session: feed gets list changes and resource updates
+	// until detach is called, which also drops the session's subscriptions.
+	Attach(caller durward.Caller, route durward.Route, feed Feed) (detach func())
+}
+
+// Feed takes notifications that belong to no request. It must not block.
+type Feed interface {
+	Notify(method string, params []byte)
+}

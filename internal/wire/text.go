@@ -1,0 +1,101 @@
+package wire
+
+import "unicode/utf8"
+
+// Unquote decodes a JSON string that was checked before; false if raw is no string.
+// A lone surrogate or an invalid byte becomes U+FFFD.
+func Unquote(raw []byte) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return "", false
+	}
+	raw = raw[1 : len(raw)-1]
+	for _, c := range raw {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return string(appendUnescaped(nil, raw)), true
+		}
+	}
+	return string(raw), true
+}
+
+// appendUnescaped appends the decoded inside of a JSON string.
+func appendUnescaped(dst, raw []byte) []byte {
+	for i := 0; i < len(raw); {
+		c := raw[i]
+		switch {
+		case c != '\\' && c < utf8.RuneSelf:
+			dst = append(dst, c)
+			i++
+		case c != '\\':
+			r, n := utf8.DecodeRune(raw[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += n
+		default:
+			var r rune
+			r, i = unescape(raw, i)
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return dst
+}
+
+// unescape decodes the escape at i and returns the offset behind it.
+func unescape(raw []byte, i int) (rune, int) {
+	if i+1 >= len(raw) {
+		return utf8.RuneError, i + 1
+	}
+	switch raw[i+1] {
+	case 'b':
+		return '\b', i + 2
+	case 'f':
+		return '\f', i + 2
+	case 'n':
+		return '\n', i + 2
+	case 'r':
+		return '\r', i + 2
+	case 't':
+		return '\t', i + 2
+	case 'u':
+		r, ok := hex4(raw, i+2)
+		if !ok {
+			return utf8.RuneError, i + 2
+		}
+		i += 6
+		if r < 0xD800 || r > 0xDFFF {
+			return r, i
+		}
+		if r < 0xDC00 && i+1 < len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
+			if low, ok := hex4(raw, i+2); ok && low >= 0xDC00 && low <= 0xDFFF {
+				return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), i + 6
+			}
+		}
+		return utf8.RuneError, i
+	default:
+		return rune(raw[i+1]), i + 2
+	}
+}
+
+// Quote returns s as a JSON string.
+func Quote(s string) string { return string(AppendQuote(nil, s)) }
+
+// AppendQuote appends s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+func AppendQuote(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			dst = append(dst, '\\', byte(r))
+		case r == '\n':
+			dst = append(dst, '\\', 'n')
+		case r == '\r':
+			dst = append(dst, '\\', 'r')
+		case r == '\t':
+			dst = append(dst, '\\', 't')
+		case r < 0x20:
+			dst = append(dst, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			dst = utf8.AppendRune(dst, r)
+		}
+	}
+	return append(dst, '"')
+}

@@ -1,0 +1,123 @@
+package durward
+
+import (
+	"regexp"
+	"time"
+)
+
+// Transport is how an upstream server is reached.
+type Transport string
+
+// The transports.
+const (
+	TransportStdio   Transport = "stdio"   // a child process, JSON lines on its stdin and stdout
+	TransportHTTP    Transport = "http"    // streamable HTTP, both eras
+	TransportSSE     Transport = "sse"     // the deprecated HTTP+SSE of revision 2024-11-05
+	TransportBuiltin Transport = "builtin" // Durward's own tools
+)
+
+// Instances says how many connections a server gets.
+type Instances string
+
+// The choices. A shared legacy stdio server that sends requests of its own is
+// switched to one instance per principal, so that nobody is asked for another.
+const (
+	InstancesShared    Instances = "shared"
+	InstancesPrincipal Instances = "principal"
+	InstancesSession   Instances = "session"
+)
+
+// Server is how one upstream MCP server is reached and bounded. The zero value
+// of every optional field means its default.
+type Server struct {
+	Name      string    // ^[a-z][a-z0-9-]{0,31}$, not reserved
+	Transport Transport // default: stdio with Command, http with URL
+	Disabled  bool
+
+	Command string            // stdio: the program, looked up in PATH
+	Args    []string          // passed exactly, never through a shell
+	Env     map[string]string // the whole environment besides PATH, HOME, LANG, TMPDIR and USER
+	Dir     string            // working directory; default: the service's
+
+	URL     string            // http, sse
+	Headers map[string]string // sent with every request
+	Proxy   string            // HTTP proxy URL; default: from the environment; "none" for none
+	CAFile  string            // PEM bundle that is trusted besides the system's
+
+	Era       string    // auto (default), legacy or modern
+	Instances Instances // default shared
+	Risk      Risk      // floor for its tools; default high
+
+	StartTimeout time.Duration // launch and handshake; default 30 s
+	CallTimeout  time.Duration // tools/call; default none
+	Timeout      time.Duration // every other method; default 60 s
+	Concurrency  int           // calls in flight; default 128, then a queue of the same length
+	IdleStop     time.Duration // stdio: stop after so long without use; default 10 min; negative: never
+	HealthEvery  time.Duration // probe of a silent connection with calls in flight; default 30 s
+
+	Tools ToolRules
+}
+
+// ToolRules choose and re-label what of a server's tools is offered. Names and
+// globs (path.Match) are the server's own names.
+type ToolRules struct {
+	Allow    []string          // offer only these; empty: all
+	Deny     []string          // never offer these; beats Allow
+	Rename   map[string]string // own name -> name offered (before the server prefix)
+	Describe map[string]string // own name -> description offered
+}
+
+// Toolset is a named subset of the federation's tools with a route of its own.
+type Toolset struct {
+	Name  string
+	Tools []string // globs over offered names ("github__*")
+}
+
+// ServerState is the state of an upstream server.
+type ServerState string
+
+// The states.
+const (
+	StateConfigured ServerState = "configured" // known, not started; starts on demand
+	StateConnecting ServerState = "connecting"
+	StateReady      ServerState = "ready"
+	StateDegraded   ServerState = "degraded" // connected, but a part of its catalog could not be read
+	StateBackoff    ServerState = "back-off" // failed; the next attempt is scheduled
+	StateDisabled   ServerState = "disabled"
+)
+
+// ServerStatus is what status shows of one server.
+type ServerStatus struct {
+	Name      string
+	Transport Transport
+	State     ServerState
+	Reason    string // why it is not ready, with the end of its stderr
+	Era       string // legacy, modern, or empty before the first handshake
+	Revision  string // protocol revision agreed on
+	NextTry   time.Time
+	Since     time.Time // of State
+	Restarts  int
+	InFlight  int
+	Queued    int
+	Tools     int
+	Prompts   int
+	Resources int
+	Templates int
+	Confined  string         // how its processes are kept: "pid-namespace", "process-group", or empty
+	Anomalies map[string]int // what it did that it should not have, by kind
+	Problems  []string       // of its catalog: collisions, dropped tools
+}
+
+var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+
+// CheckServerName says why name cannot name an upstream server; nil if it can.
+func CheckServerName(name string) error {
+	switch name {
+	case "local", "builtin", "durward", "host":
+		return Errorf(Invalid, "server "+name, "the name %q is reserved; choose another", name)
+	}
+	if !serverName.MatchString(name) {
+		return Errorf(Invalid, "server", "the name %q must match %s", name, serverName)
+	}
+	return nil
+}
