@@ -92,7 +92,7 @@ const (
 type Closed struct {
 	Phase Phase
 	Fault Fault
-	// EraTried is set when the handshake failed in a way that says which era the
+	// EraRefused is set when the handshake failed in a way that says which era the
 	// server cannot speak ("initialize" refused: not legacy).
 	EraRefused wire.Era
 	// Retry is set when the connection should be opened anew at once with Era

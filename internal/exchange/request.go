@@ -53,6 +53,8 @@ type Reply struct {
 	Error      []byte
 	ResultType string // value of resultType in Result; "" when absent
 	IsError    bool   // Result has isError: true
+	// Era of the server that answered; EraUnknown when the answer is the gateway's own.
+	Era wire.Era
 }
 
 // Fail makes a Reply of an error.
