@@ -1,0 +1,280 @@
+package worker
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// Defaults of exchange.LinkSpec (names-and-limits, "server start").
+const (
+	defaultProbeTimeout = 3 * time.Second
+	defaultInitTimeout  = 30 * time.Second
+)
+
+// withDefaults returns spec with every unset bound replaced by its default.
+func withDefaults(spec exchange.LinkSpec) exchange.LinkSpec {
+	if spec.ProbeTimeout <= 0 {
+		spec.ProbeTimeout = defaultProbeTimeout
+	}
+	if spec.InitTimeout <= 0 {
+		spec.InitTimeout = defaultInitTimeout
+	}
+	if spec.MaxMessage <= 0 {
+		spec.MaxMessage = wire.MaxMessage
+	}
+	if spec.ClientInfo == nil {
+		spec.ClientInfo = []byte(`{"name":"durward","version":"0"}`)
+	}
+	return spec
+}
+
+// dialect is how requests look on one connection once era and revision are known.
+// It does not change after it was made.
+type dialect struct {
+	era      wire.Era
+	revision string
+	version  []byte // revision as a JSON string
+	info     []byte // clientInfo; nil: none is sent
+}
+
+func newDialect(era wire.Era, revision string, clientInfo []byte) *dialect {
+	return &dialect{era: era, revision: revision, version: wire.AppendQuote(nil, revision), info: clientInfo}
+}
+
+// appendCall appends r as a JSON-RPC request with the number id: the routing
+// value and the protocol keys of `_meta` are this hop's, every other byte of the
+// params is the requester's. No newline is added.
+func (d *dialect) appendCall(dst []byte, id uint64, r *exchange.Request) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = strconv.AppendUint(dst, id, 10)
+	dst = append(dst, `,"method":`...)
+	dst = wire.AppendQuote(dst, r.Method)
+	dst = d.appendParams(dst, id, r)
+	return append(dst, '}')
+}
+
+// appendParams appends `,"params":{…}`, or nothing when there is nothing to say.
+func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byte {
+	var number [20]byte
+	var level [32]byte
+	var members [5]wire.Member
+	add := members[:0]
+	if d.era == wire.Modern {
+		add = d.modernMeta(add, r, level[:0])
+	}
+	if r.Progress {
+		add = append(add, wire.Member{Name: wire.MetaProgressToken, Value: strconv.AppendUint(number[:0], id, 10)})
+	}
+	p := r.Params
+	if p.Raw == nil && len(add) == 0 {
+		return dst
+	}
+	var edits [1]wire.Edit
+	rewrite := wire.Rewrite{Values: routingEdit(edits[:0], &p, r.Name), AddMeta: add, DropMeta: wire.ProtocolKey}
+	if len(add) == 0 && p.Meta.Present() && onlyProtocolKeys(p.Meta.Of(p.Raw)) {
+		return appendWithoutMeta(append(dst, `,"params":`...), &p, rewrite.Values)
+	}
+	return wire.AppendParams(append(dst, `,"params":`...), &p, &rewrite)
+}
+
+// modernMeta adds what every modern request says (2026-07-28, basic/index "_meta").
+func (d *dialect) modernMeta(add []wire.Member, r *exchange.Request, level []byte) []wire.Member {
+	capabilities := r.Client.Capabilities
+	if capabilities == nil {
+		capabilities = emptyObject
+	}
+	add = append(add,
+		wire.Member{Name: wire.MetaProtocolVersion, Value: d.version},
+		wire.Member{Name: wire.MetaClientCapabilities, Value: capabilities})
+	if d.info != nil {
+		add = append(add, wire.Member{Name: wire.MetaClientInfo, Value: d.info})
+	}
+	if r.LogLevel != "" {
+		add = append(add, wire.Member{Name: wire.MetaLogLevel, Value: wire.AppendQuote(level, r.LogLevel)})
+	}
+	return add
+}
+
+var emptyObject = []byte("{}") // never written to
+
+// routingEdit replaces the value a request is routed by: name, uri, or the one
+// inside ref (completion/complete).
+func routingEdit(edits []wire.Edit, p *wire.Params, name []byte) []wire.Edit {
+	if name == nil {
+		return edits
+	}
+	at := p.Name
+	switch {
+	case at.Present():
+	case p.URI.Present():
+		at = p.URI
+	case p.Ref.Present():
+		ref := p.Ref.Of(p.Raw)
+		if at = wire.Lookup(ref, "name"); !at.Present() {
+			at = wire.Lookup(ref, "uri")
+		}
+		if at.Present() {
+			at.Start += p.Ref.Start
+			at.End += p.Ref.Start
+		}
+	}
+	if !at.Present() {
+		return edits
+	}
+	return append(edits, wire.Edit{At: at, With: name})
+}
+
+// onlyProtocolKeys reports whether nothing of a `_meta` object is left for a
+// legacy server, in which case the object goes as well.
+func onlyProtocolKeys(meta []byte) bool {
+	empty := true
+	for name := range wire.Members(meta) {
+		if !wire.ProtocolKey(name) {
+			return false
+		}
+		empty = false
+	}
+	return !empty // an empty one was the requester's own
+}
+
+// appendWithoutMeta appends the params with `_meta` left out, member by member.
+func appendWithoutMeta(dst []byte, p *wire.Params, edits []wire.Edit) []byte {
+	kept := wire.AppendObject(nil, p.Raw, func(name string) bool { return name == "_meta" })
+	if len(edits) == 0 {
+		return append(dst, kept...)
+	}
+	// The spans moved with the member: find the routing value anew.
+	var moved wire.Params
+	if err := wire.ParseParams(kept, &moved); err != nil {
+		return append(dst, kept...)
+	}
+	var again [1]wire.Edit
+	return wire.Splice(dst, kept, routingEdit(again[:0], &moved, edits[0].With)...)
+}
+
+// appendCancel appends notifications/cancelled for our request id.
+func appendCancel(dst []byte, id uint64, reason string) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
+	dst = strconv.AppendUint(dst, id, 10)
+	if reason != "" {
+		dst = append(dst, `,"reason":`...)
+		dst = wire.AppendQuote(dst, reason)
+	}
+	return append(dst, "}}"...)
+}
+
+// appendNote appends a notification of ours; nil params are left out.
+func appendNote(dst []byte, method string, params []byte) []byte {
+	return wire.AppendRequest(dst, nil, method, params)
+}
+
+// replyOf is what a response says, as the core wants it. Its bytes alias m's.
+func replyOf(m *wire.Message) exchange.Reply {
+	if m.Kind == wire.Failure {
+		return exchange.Reply{Error: m.Error}
+	}
+	return exchange.Reply{Result: m.Result, ResultType: resultType(m), IsError: m.IsError}
+}
+
+// resultType spares an allocation for the types there are.
+func resultType(m *wire.Message) string {
+	switch string(m.ResultType.Of(m.Result)) {
+	case "":
+		return ""
+	case `"complete"`:
+		return "complete"
+	case `"input_required"`:
+		return "input_required"
+	case `"task"`:
+		return "task"
+	default:
+		return m.Type()
+	}
+}
+
+// parseID reads a JSON number that is one of our ids or progress tokens. A
+// fraction of zeros is tolerated: it is the same number.
+func parseID(raw []byte) (uint64, bool) {
+	if point := bytes.IndexByte(raw, '.'); point > 0 && len(bytes.Trim(raw[point+1:], "0")) == 0 {
+		raw = raw[:point]
+	}
+	if len(raw) == 0 || len(raw) > 20 {
+		return 0, false
+	}
+	var n uint64
+	for _, c := range raw {
+		d := uint64(c - '0')
+		if c < '0' || c > '9' || n > (math.MaxUint64-d)/10 {
+			return 0, false
+		}
+		n = n*10 + d
+	}
+	return n, true
+}
+
+// repaired returns data with every byte that is no UTF-8 replaced by U+FFFD,
+// and whether there was any. Valid data is returned as it is.
+func repaired(data []byte) ([]byte, bool) {
+	if utf8.Valid(data) {
+		return data, false
+	}
+	return bytes.ToValidUTF8(data, []byte("\uFFFD")), true
+}
+
+// parse scans one message of the server. Bytes that are no UTF-8 are repaired
+// (a result with such bytes could not be put into a JSON message for a client);
+// m may alias a copy then, which fresh tells.
+func parse(data []byte, m *wire.Message) (fresh bool, err error) {
+	err = wire.Parse(data, wire.FromServer, m)
+	if err == nil && !m.Faults.BadUTF8 {
+		return false, nil
+	}
+	fixed, bad := repaired(data)
+	if !bad {
+		return false, err // a lone surrogate escape is valid JSON and passes
+	}
+	if err = wire.Parse(fixed, wire.FromServer, m); err == nil {
+		m.Faults.BadUTF8 = true
+	}
+	return true, err
+}
+
+// maxDetail bounds exchange.Anomaly.Detail, in bytes.
+const maxDetail = 200
+
+// scrubbed makes text of a server safe to show: printable, one line, bounded.
+func scrubbed(text []byte) string {
+	if len(text) > 2*maxDetail {
+		text = text[:2*maxDetail]
+	}
+	out := make([]byte, 0, min(len(text), maxDetail))
+	for len(text) > 0 && len(out) < maxDetail {
+		r, n := utf8.DecodeRune(text)
+		text = text[n:]
+		if r == utf8.RuneError || !strconv.IsPrint(r) {
+			r = '?'
+		}
+		if len(out)+utf8.RuneLen(r) > maxDetail {
+			break
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return string(out)
+}
+
+// faultOf makes a Fault of an error, keeping its kind.
+func faultOf(err error, delivered bool) exchange.Fault {
+	return exchange.Fault{Kind: uint8(durward.KindOf(err)), Message: err.Error(), Delivered: delivered}
+}
+
+// fault makes a Fault.
+func fault(kind durward.Kind, delivered bool, message string) exchange.Fault {
+	return exchange.Fault{Kind: uint8(kind), Message: message, Delivered: delivered}
+}
