@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// difference is one check that came out otherwise through the gateway.
+type difference struct {
+	scenario, check string
+	direct, gateway string // statuses; "absent" when the check was not made
+	message         string
+	details         string
+}
+
+func (d difference) worse() bool { return rank(d.gateway) < rank(d.direct) }
+
+func (d difference) String() string {
+	s := fmt.Sprintf("%s/%s direct=%s gateway=%s", d.scenario, d.check, d.direct, d.gateway)
+	if d.message != "" {
+		s += ": " + d.message
+	}
+	return s
+}
+
+const absent = "absent"
+
+// rank orders the statuses: less is worse. INFO, SKIPPED and an absent check say
+// that something was not looked at, which is worse than having passed.
+func rank(status string) int {
+	switch status {
+	case "SUCCESS":
+		return 3
+	case "FAILURE":
+		return 0
+	case "WARNING":
+		return 1
+	default:
+		return 2
+	}
+}
+
+// compare returns the differences between the direct run and one through the
+// gateway, sorted. Checks that inform on both sides are no difference: they
+// record traffic, and traffic may differ.
+func compare(direct, gateway map[string][]check) []difference {
+	var all []difference
+	for _, name := range sortedKeys(direct, gateway) {
+		d, g := keyed(direct[name]), keyed(gateway[name])
+		for _, key := range sortedKeys(d, g) {
+			diff := difference{
+				scenario: name, check: key, direct: status(d, key), gateway: status(g, key),
+				message: g[key].Message, details: string(g[key].Details),
+			}
+			if rank(diff.direct) != rank(diff.gateway) {
+				all = append(all, diff)
+			}
+		}
+	}
+	return all
+}
+
+func status(m map[string]check, key string) string {
+	if c, ok := m[key]; ok {
+		return c.Status
+	}
+	return absent
+}
+
+// keyed names each check by its id, and by its occurrence when a scenario makes
+// a check of one id several times.
+func keyed(checks []check) map[string]check {
+	m := make(map[string]check, len(checks))
+	seen := make(map[string]int)
+	for _, c := range checks {
+		seen[c.ID]++
+		key := c.ID
+		if n := seen[c.ID]; n > 1 {
+			key = fmt.Sprintf("%s#%d", c.ID, n)
+		}
+		m[key] = c
+	}
+	return m
+}
+
+func sortedKeys[V any](maps ...map[string]V) []string {
+	set := make(map[string]bool)
+	for _, m := range maps {
+		for k := range m {
+			set[k] = true
+		}
+	}
+	keys := make([]string, 0, len(set))
+	for k := range set {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+// baseName is the check's id without the occurrence.
+func baseName(key string) string {
+	id, _, _ := strings.Cut(key, "#")
+	return id
+}
