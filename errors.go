@@ -33,6 +33,16 @@ func (k Kind) String() string {
 	return "internal"
 }
 
+// ParseKind reads what [Kind.String] wrote.
+func ParseKind(s string) (Kind, error) {
+	for i, name := range kindNames {
+		if s == name {
+			return Kind(i), nil //nolint:gosec // below len(kindNames)
+		}
+	}
+	return Internal, fmt.Errorf("%q is no kind of error", s)
+}
+
 // Error says what happened (Message), where (Op), and of which kind.
 // Message is safe to show to a person or an agent: it never holds a secret.
 type Error struct {

@@ -88,24 +88,28 @@ const (
 
 // ServerStatus is what status shows of one server.
 type ServerStatus struct {
-	Name      string
-	Transport Transport
-	State     ServerState
-	Reason    string // why it is not ready, with the end of its stderr
-	Era       string // legacy, modern, or empty before the first handshake
-	Revision  string // protocol revision agreed on
-	NextTry   time.Time
-	Since     time.Time // of State
-	Restarts  int
-	InFlight  int
-	Queued    int
-	Tools     int
-	Prompts   int
-	Resources int
-	Templates int
-	Confined  string         // how its processes are kept: "pid-namespace", "process-group", or empty
-	Anomalies map[string]int // what it did that it should not have, by kind
-	Problems  []string       // of its catalog: collisions, dropped tools
+	Name      string      `json:"name"`
+	Transport Transport   `json:"transport"`
+	State     ServerState `json:"state"`
+	Reason    string      `json:"reason,omitempty"`   // why it is not ready, with the end of its stderr
+	Era       string      `json:"era,omitempty"`      // legacy or modern; empty before the first handshake
+	Revision  string      `json:"revision,omitempty"` // protocol revision agreed on
+	NextTry   time.Time   `json:"next_try,omitzero"`
+	Since     time.Time   `json:"since"` // of State
+	Restarts  int         `json:"restarts"`
+	InFlight  int         `json:"in_flight"`
+	Queued    int         `json:"queued"`
+	Tools     int         `json:"tools"`
+	Prompts   int         `json:"prompts"`
+	Resources int         `json:"resources"`
+	Templates int         `json:"templates"`
+
+	// Confined is how its processes are kept: "pid-namespace", "process-group", or empty.
+	Confined string `json:"confined,omitempty"`
+	// Anomalies counts what it did that it should not have, by kind.
+	Anomalies map[string]int `json:"anomalies,omitempty"`
+	// Problems of its catalog: collisions, dropped tools.
+	Problems []string `json:"problems,omitempty"`
 }
 
 var serverName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)

@@ -1,0 +1,41 @@
+// Package paths says where Durward's files are (XDG Base Directory
+// Specification). It makes no file; it imports the standard library only.
+package paths
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// Config returns the path of the user's configuration file.
+func Config() string { return filepath.Join(base("XDG_CONFIG_HOME", ".config"), "durward", "durward.yaml") }
+
+// State returns the state directory: tokens, the service's address, its lock.
+func State() string { return filepath.Join(base("XDG_STATE_HOME", ".local/state"), "durward") }
+
+// Token returns the path of the file that holds the bearer token (0600).
+func Token() string { return filepath.Join(State(), "token") }
+
+// Address returns the path of the file that names the HTTP address while the service runs.
+func Address() string { return filepath.Join(State(), "http.addr") }
+
+// Socket returns the path of the service's unix socket: in the runtime
+// directory, which the system clears, or in the state directory where there is none.
+func Socket() string {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir == "" {
+		dir = filepath.Dir(State())
+	}
+	return filepath.Join(dir, "durward", "api.sock")
+}
+
+func base(env, fallback string) string {
+	if dir := os.Getenv(env); filepath.IsAbs(dir) {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = string(filepath.Separator)
+	}
+	return filepath.Join(home, filepath.FromSlash(fallback))
+}
