@@ -26,15 +26,17 @@ func AppendResult(dst, id, result []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendFailure appends a response with an error object. A nil id is written as
-// null, as JSON-RPC 2.0 §5 asks when the request's id could not be read.
+// AppendFailure appends a response with an error object. Without id (the request's
+// could not be read) the member is left out: MCP's schemas do not admit the null
+// that JSON-RPC 2.0 §5 would put there.
 func AppendFailure(dst, id, failure []byte) []byte {
-	if id == nil {
-		id = []byte("null")
+	dst = append(dst, `{"jsonrpc":"2.0",`...)
+	if id != nil {
+		dst = append(dst, `"id":`...)
+		dst = append(dst, id...)
+		dst = append(dst, ',')
 	}
-	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
-	dst = append(dst, id...)
-	dst = append(dst, `,"error":`...)
+	dst = append(dst, `"error":`...)
 	dst = append(dst, failure...)
 	return append(dst, '}')
 }
