@@ -1,0 +1,66 @@
+//go:build unix
+
+package launch
+
+import (
+	"context"
+	"os"
+	"syscall"
+	"time"
+
+	"durward"
+)
+
+// groupHolder starts servers as leaders of process groups.
+type groupHolder struct{}
+
+func (groupHolder) name() string { return "process-group" }
+
+func (groupHolder) start(ctx context.Context, pl *plan, files [3]*os.File, fork func(func())) (held, error) {
+	if ctx.Err() != nil {
+		return nil, durward.Errorf(durward.Timeout, op(pl.spec), "the start of %s was given up: %w", pl.path, context.Cause(ctx))
+	}
+	var proc *os.Process
+	var err error
+	fork(func() {
+		proc, err = os.StartProcess(pl.path, pl.argv, &os.ProcAttr{
+			Dir: pl.spec.Dir, Env: pl.env, Files: files[:], Sys: groupAttr(),
+		})
+	})
+	if err != nil {
+		return nil, startError(pl, err)
+	}
+	return &groupTree{proc: proc}, nil
+}
+
+// groupTree is a server and what stayed in its group.
+type groupTree struct {
+	groupHolder
+	proc *os.Process
+}
+
+func (t *groupTree) pid() int   { return t.proc.Pid }
+func (t *groupTree) terminate() { t.signal(syscall.SIGTERM) }
+func (t *groupTree) kill()      { t.signal(syscall.SIGKILL) }
+
+func (t *groupTree) signal(s syscall.Signal) {
+	_ = syscall.Kill(-t.proc.Pid, s) // fails only when the group is gone
+}
+
+// groupEmptyWithin bounds the wait for killed members of a group, which are
+// not our children: whoever adopted them reaps them, or (an init of a
+// container that does not) never.
+const groupEmptyWithin = 500 * time.Millisecond
+
+func (t *groupTree) wait() string {
+	state, err := t.proc.Wait()
+	t.kill()
+	deadline := time.Now().Add(groupEmptyWithin)
+	for syscall.Kill(-t.proc.Pid, 0) == nil && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	if err != nil {
+		return "unknown"
+	}
+	return state.String()
+}
