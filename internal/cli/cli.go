@@ -1,0 +1,101 @@
+// Package cli is the command line: one file a command, each a constructor and a
+// plain run function. It talks to the service through package client only;
+// serve.go alone starts one, and commands that need no service (config validate)
+// use the stage they serve.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"durward"
+)
+
+// Streams are the three standard streams.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+}
+
+// Std returns the process's own streams.
+func Std() Streams { return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
+// Main runs the command line and returns the exit status: see [exitStatus].
+func Main(args []string, std Streams) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot(std)
+	root.SetArgs(args)
+	began := false // whether a command ran at all: what fails before is wrong usage
+	root.PersistentPreRun = func(*cobra.Command, []string) { began = true }
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if !began {
+		err = usage(err)
+	}
+	_, _ = fmt.Fprintln(std.Err, "durward:", err)
+	return exitStatus(err)
+}
+
+const exitHelp = `
+Exit status: 0 success, 1 internal error, 2 wrong usage or configuration,
+3 not found, 4 denied or unauthenticated, 5 conflict, 6 unavailable, 7 timeout
+or unknown outcome.`
+
+func newRoot(std Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "durward",
+		Short:         "The guard between AI agents and the tools they reach over MCP",
+		Long:          "Durward federates many MCP servers behind one endpoint.\n" + exitHelp,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+	}
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	root.AddCommand(newServe(std), newStdio(std), newStatus(std), newConfig(std), newVersion(std))
+	return root
+}
+
+// usage makes a wrong command line an error of kind Invalid.
+func usage(err error) error { return durward.Errorf(durward.Invalid, "", "%w; see --help", err) }
+
+// exitStatus maps an error to the exit status: the one place where kinds become numbers.
+func exitStatus(err error) int {
+	switch durward.KindOf(err) {
+	case durward.Invalid:
+		return 2
+	case durward.NotFound:
+		return 3
+	case durward.Denied, durward.Unauthenticated:
+		return 4
+	case durward.Conflict:
+		return 5
+	case durward.Unavailable:
+		return 6
+	case durward.Timeout, durward.Unknown:
+		return 7
+	default:
+		return 1
+	}
+}
+
+// Version returns the version of this build.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
+	}
+	return info.Main.Version
+}

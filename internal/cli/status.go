@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"durward"
+	"durward/client"
+	"durward/internal/paths"
+)
+
+type statusOptions struct{ json bool }
+
+func newStatus(std Streams) *cobra.Command {
+	var opt statusOptions
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the service and its servers",
+		Long:  "Show the service and its servers, and why those that are not ready are not.\n" + exitHelp,
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), opt, std) },
+	}
+	cmd.Flags().BoolVar(&opt.json, "json", false, "print one JSON document")
+	return cmd
+}
+
+func runStatus(ctx context.Context, opt statusOptions, std Streams) error {
+	status, err := client.New(paths.Socket()).Status(ctx)
+	if err != nil {
+		return err
+	}
+	if opt.json {
+		return json.NewEncoder(std.Out).Encode(status)
+	}
+	return printStatus(std, status)
+}
+
+func printStatus(std Streams, s *client.Status) error {
+	address := "http://" + s.Address
+	if s.Address == "" {
+		address = "no HTTP"
+	}
+	w := tabwriter.NewWriter(std.Out, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintf(w, "durward %s\tpid %d, %s, up %s\n", s.Version, s.PID, address, time.Since(s.Started).Round(time.Second))
+	_, _ = fmt.Fprintf(w, "config\t%s\npolicy\t%s\nledger\t%s\n", s.Config.File, s.Policy, s.Ledger)
+	if s.Config.Problem != "" {
+		_, _ = fmt.Fprintf(w, "\tthe file has problems, the last good one runs: %s\n", s.Config.Problem)
+	}
+	_, _ = fmt.Fprintf(w, "\nSERVER\tSTATE\tERA\tTOOLS\tPROMPTS\tRESOURCES\tKEPT BY\t\n")
+	for i := range s.Servers {
+		server := &s.Servers[i]
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t\n", server.Name, server.State, server.Era,
+			server.Tools, server.Prompts, server.Resources+server.Templates, server.Confined)
+		for _, line := range details(server) {
+			_, _ = fmt.Fprintf(w, "  %s\n", line)
+		}
+	}
+	return w.Flush() // the writer keeps the first error
+}
+
+// details are the lines below a server: why it is not ready, and what is wrong with it.
+func details(s *durward.ServerStatus) []string {
+	var lines []string
+	if s.Reason != "" {
+		lines = append(lines, strings.Split(strings.TrimSpace(s.Reason), "\n")...)
+	}
+	if !s.NextTry.IsZero() {
+		lines = append(lines, "next attempt in "+time.Until(s.NextTry).Round(100*time.Millisecond).String())
+	}
+	return append(lines, s.Problems...)
+}

@@ -1,0 +1,45 @@
+// Package telemetry makes the service's logger. Metrics and traces join it here
+// later. Nothing else chooses a log format.
+package telemetry
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"durward"
+)
+
+// NewLogger writes records of level ("debug", "info", "warn", "error") and above
+// to w. Format "text" is for people, "json" for machines, and "auto" is text on
+// a terminal and json elsewhere.
+func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var opt slog.HandlerOptions
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, durward.Errorf(durward.Invalid, "log.level", "%q is not one of debug, info, warn, error", level)
+	}
+	opt.Level = least
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, &opt)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, &opt)), nil
+	case "auto", "":
+		if isTerminal(w) {
+			return slog.New(slog.NewTextHandler(w, &opt)), nil
+		}
+		return slog.New(slog.NewJSONHandler(w, &opt)), nil
+	default:
+		return nil, durward.Errorf(durward.Invalid, "log.format", "%q is not one of auto, text, json", format)
+	}
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
