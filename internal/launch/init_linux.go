@@ -39,7 +39,7 @@ func MaybeInit() {
 		fmt.Fprintln(os.Stderr, initName+": is started by the gateway only")
 		os.Exit(2)
 	}
-	os.Exit(runInit())
+	unix.Exit(runInit()) // at once: nothing of the program it is a copy of may run at exit
 }
 
 // reaper is the running init.
