@@ -1,0 +1,7 @@
+//go:build unix
+
+package hostile
+
+import "syscall"
+
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,5 @@
+package hostile
+
+import "syscall"
+
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
