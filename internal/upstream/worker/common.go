@@ -62,15 +62,13 @@ func (d *dialect) appendCall(dst []byte, id uint64, r *exchange.Request) []byte 
 
 // appendParams appends `,"params":{…}`, or nothing when there is nothing to say.
 func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byte {
-	var number [20]byte
-	var level [32]byte
 	var members [5]wire.Member
 	add := members[:0]
 	if d.era == wire.Modern {
-		add = d.modernMeta(add, r, level[:0])
+		add = d.modernMeta(add, r)
 	}
 	if r.Progress {
-		add = append(add, wire.Member{Name: wire.MetaProgressToken, Value: strconv.AppendUint(number[:0], id, 10)})
+		add = append(add, wire.Member{Name: wire.MetaProgressToken, Value: strconv.AppendUint(nil, id, 10)})
 	}
 	p := r.Params
 	if p.Raw == nil && len(add) == 0 {
@@ -85,7 +83,7 @@ func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byt
 }
 
 // modernMeta adds what every modern request says (2026-07-28, basic/index "_meta").
-func (d *dialect) modernMeta(add []wire.Member, r *exchange.Request, level []byte) []wire.Member {
+func (d *dialect) modernMeta(add []wire.Member, r *exchange.Request) []wire.Member {
 	capabilities := r.Client.Capabilities
 	if capabilities == nil {
 		capabilities = emptyObject
@@ -97,7 +95,7 @@ func (d *dialect) modernMeta(add []wire.Member, r *exchange.Request, level []byt
 		add = append(add, wire.Member{Name: wire.MetaClientInfo, Value: d.info})
 	}
 	if r.LogLevel != "" {
-		add = append(add, wire.Member{Name: wire.MetaLogLevel, Value: wire.AppendQuote(level, r.LogLevel)})
+		add = append(add, wire.Member{Name: wire.MetaLogLevel, Value: wire.AppendQuote(nil, r.LogLevel)})
 	}
 	return add
 }

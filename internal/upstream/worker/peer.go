@@ -25,6 +25,7 @@ const (
 	anomalyRequest    = "unexpected-request" // a request of a modern server, or too many
 	anomalyHalfLine   = "half-line"          // the stream ended inside a line
 	anomalyCancelled  = "unknown-cancel"     // the server cancelled what it never asked
+	anomalyMark       = "byte-order-mark"    // one before a message
 	maxServerRequests = 64                   // of one server, waiting for the client's answer
 )
 
