@@ -9,9 +9,14 @@
 //
 // It is strict where a loose reader could be walked past: the same member name
 // twice, at any depth of a request, is refused, and so are names in the
-// envelope, in params and in `_meta` that differ from another one, or from a
-// name of the protocol, in case only. Servers' results are passed through with
-// such faults, which are counted.
+// envelope, in params, in `_meta` and in `ref` that differ from another one, or
+// from a name of the protocol, in case only. Servers' results are passed through
+// with such faults, which are counted.
 //
-// It is not a JSON library: nothing here builds Go values from JSON.
+// [HeaderParams], [HeaderValues] and [CheckHeaders] are the rules by which
+// arguments are mirrored in HTTP headers; [CleanLine], [CheckSize] and
+// [ToValidUTF8] are for those who read messages from a pipe or a connection.
+//
+// It is not a JSON library: nothing here builds Go values from JSON. Start at
+// [Parse] and [Message].
 package wire

@@ -1,257 +1,253 @@
 package wire
 
-import "bytes"
+// target is where a scan puts what it finds. It lives on the stack of the
+// parsing call: the scanner must not keep it.
+type target struct {
+	m      *Message
+	p      *Params
+	server bool // the message is a server's: faults inside result and error are counted
+	origin int  // of params or result: spans count from there
+
+	version, id, method, result, failure Span // of the envelope
+}
 
 // message scans the envelope.
-func (s *scanner) message(m *Message) error {
+func (s *scanner) message(from Origin, m *Message) int {
 	*m = Message{}
-	s.space()
-	switch s.peek() {
+	if len(s.data) > MaxScan {
+		return s.fail(0, "the message is larger than 512 MiB, the most that limits.message can allow")
+	}
+	i := s.space(0)
+	switch s.peek(i) {
 	case '{':
 	case '[':
-		return s.fail("batches are not supported; send each message by itself")
+		return s.fail(i, "batches are not supported; send each message by itself")
 	default:
-		return s.fail("a message is a JSON object")
+		return s.fail(i, "a message is a JSON object; it starts with '{'")
 	}
-	var e envelope
-	err := s.object(envelopeObject, func(name []byte, start int) error { return s.envelopeMember(m, &e, name, start) })
-	if err != nil {
-		return err
-	}
-	s.space()
-	if s.pos != len(s.data) {
-		return s.fail("text after the message")
+	t := target{m: m, p: &m.Params, server: from == FromServer}
+	if end := s.whole(s.known(envelopeObject, i, &t)); end < 0 {
+		return end
 	}
 	m.Faults = s.faults
-	return s.classify(m, &e)
+	return s.classify(m, &t)
 }
 
-// envelope notes what the envelope held besides what is kept in the Message.
-type envelope struct {
-	version, id, method, params, result, error Span
-}
-
-func (s *scanner) envelopeMember(m *Message, e *envelope, name []byte, start int) error {
-	var err error
-	switch string(name) {
-	case "jsonrpc":
-		err = s.value()
-		e.version = s.span(start)
-	case "id":
-		err = s.value()
-		e.id = s.span(start)
-	case "method":
-		err = s.value()
-		e.method = s.span(start)
-	case "params":
-		if s.peek() != '{' {
-			return s.fail("params must be an object")
+// known scans an object some of whose names mean something to us.
+func (s *scanner) known(kind objectKind, i int, t *target) int {
+	if i = s.enter(i); i < 0 {
+		return i
+	}
+	if s.peek(i) == '}' {
+		s.depth--
+		return i + 1
+	}
+	mark := s.names.open()
+	seen := uint64(0)
+	for {
+		f, end := s.field(kind, i, mark.refs, &seen)
+		if end < 0 {
+			return end
 		}
-		err = s.params(&m.Params)
-		e.params = s.span(start)
-	case "result":
-		err = s.result(m)
-		e.result = s.span(start)
-	case "error":
-		s.lenient = s.from == FromServer
-		if s.peek() != '{' {
-			return s.fail("error must be an object")
+		if i = s.colon(end); i < 0 {
+			return i
 		}
-		err = s.value()
-		s.lenient = false
-		e.error = s.span(start)
-	default:
-		err = s.value()
+		if i = s.member(kind, f, i, t); i < 0 {
+			return i
+		}
+		i = s.space(i)
+		switch s.peek(i) {
+		case ',':
+			i = s.space(i + 1)
+		case '}':
+			s.names.close(mark)
+			s.depth--
+			return i + 1
+		default:
+			return s.unclosed(i, "an object", "'}'")
+		}
 	}
-	return err
 }
 
-// classify decides the kind from the members there are (JSON-RPC 2.0 §4 and §5).
-func (s *scanner) classify(m *Message, e *envelope) error {
-	s.pos = int(e.version.Start)
-	if string(e.version.Of(s.data)) != `"2.0"` {
-		return s.fail(`"jsonrpc" must be "2.0"`)
+// field checks the name at i and returns which one it is. A name of the protocol
+// needs a bit to tell whether it stood before; others go to the name stack.
+func (s *scanner) field(kind objectKind, i, base int, seen *uint64) (f field, end int) {
+	end, coded := s.name(i)
+	if end < 0 {
+		return noField, end
 	}
-	id := e.id.Of(s.data)
-	if string(id) == "null" {
-		id = nil
+	ref := s.ref(i, end, coded)
+	name := s.names.text(s.data, ref)
+	f = fieldOf(kind, name)
+	again := false
+	if f != noField {
+		again = *seen&(1<<f) != 0
+		*seen |= 1 << f
+	} else {
+		if kind.folds() {
+			folded := s.names.folded(s.data, ref)
+			name = s.names.text(s.data, ref) // folding may have moved the arena
+			if known, yes := misspelt(kind, name, s.names.text(s.data, folded)); yes {
+				return f, s.fail(i, "member name "+excerpt(s.data[i:end])+" differs from "+Quote(known)+" in case only; names are case-sensitive")
+			}
+			ref = folded
+		}
+		again = s.names.add(s.data, base, ref)
 	}
-	if id != nil && id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
-		s.pos = int(e.id.Start)
-		return s.fail("an id is a string or a number")
+	if again && !s.duplicate(i, end) {
+		return f, -1
 	}
-	m.ID, m.Result, m.Error = id, e.result.Of(s.data), e.error.Of(s.data)
-	s.pos = 0
+	return f, end
+}
+
+// member checks the value at i and notes what it is.
+func (s *scanner) member(kind objectKind, f field, i int, t *target) int {
 	switch {
-	case e.method.Present():
-		return s.classifyCall(m, e)
-	case e.result.Present() && e.error.Present():
-		return s.fail("a response has either result or error, not both")
-	case e.error.Present():
-		m.Kind = Failure // without id when the request could not be read
-	case e.result.Present() && id != nil:
-		m.Kind = Result
+	case f == noField:
+		return s.value(i)
+	case kind == envelopeObject:
+		return s.envelopeMember(f, i, t)
+	case kind == paramsObject && f == fieldRef && s.peek(i) == '{':
+		return s.note(&t.p.Ref, i, s.known(refObject, i, t), t)
+	case kind == paramsObject && f == fieldMeta:
+		return s.meta(i, t)
+	case kind == resultObject && f == fieldIsError:
+		end := s.value(i)
+		t.m.IsError = end >= 0 && string(s.data[i:end]) == "true"
+		return end
 	default:
-		return s.fail("neither a request, a notification nor a response")
+		return s.note(t.at(kind, f), i, s.value(i), t)
 	}
-	return nil
 }
 
-func (s *scanner) classifyCall(m *Message, e *envelope) error {
-	if e.result.Present() || e.error.Present() {
-		return s.fail("a message with a method has neither result nor error")
+// note sets at to the value from start to end, relative to the object that is scanned.
+func (s *scanner) note(at *Span, start, end int, t *target) int {
+	if end >= 0 {
+		*at = span(start-t.origin, end-t.origin)
 	}
-	if e.id.Present() && m.ID == nil {
-		s.pos = int(e.id.Start)
-		return s.fail("the id of a request must not be null")
-	}
-	raw := e.method.Of(s.data)
-	if raw[0] != '"' || len(raw) == 2 {
-		s.pos = int(e.method.Start)
-		return s.fail("method must be a string that is not empty")
-	}
-	if m.Method = internMethod(raw[1 : len(raw)-1]); m.Method == "" {
-		m.Method, _ = Unquote(raw)
-	}
-	m.Kind = Notification
-	if m.ID != nil {
-		m.Kind = Request
-	}
-	return nil
+	return end
 }
 
-// params scans the params object at pos; spans are relative to its first byte.
-func (s *scanner) params(p *Params) error {
-	if s.space(); s.peek() != '{' {
-		return s.fail("params must be an object")
-	}
-	origin := s.pos
-	err := s.object(paramsObject, func(name []byte, start int) error {
-		if bytes.Equal(name, metaName) && s.peek() == '{' {
-			err := s.meta(p, origin)
-			p.Meta = s.relative(origin, start)
-			return err
-		}
-		err := s.value()
-		if at := p.member(name); at != nil {
-			*at = s.relative(origin, start)
-		}
-		return err
-	})
-	p.Raw = s.data[origin:s.pos:s.pos]
-	return err
-}
-
-//nolint:gochecknoglobals // constant
-var metaName = []byte("_meta")
-
-func (s *scanner) relative(origin, start int) Span {
-	return Span{uint32(start - origin), uint32(s.pos - origin)} //nolint:gosec // bounded by the message
-}
-
-func (s *scanner) meta(p *Params, origin int) error {
-	return s.object(metaObject, func(name []byte, start int) error {
-		err := s.value()
-		if at := p.InMeta.member(name); at != nil {
-			*at = s.relative(origin, start)
-		}
-		return err
-	})
-}
-
-// result scans a result and notes resultType and isError of an object.
-func (s *scanner) result(m *Message) error {
-	s.lenient = s.from == FromServer
-	defer func() { s.lenient = false }()
-	if s.peek() != '{' {
-		return s.value()
-	}
-	origin := s.pos
-	return s.object(anyObject, func(name []byte, start int) error {
-		err := s.value()
-		switch string(name) {
-		case "resultType":
-			m.ResultType = s.relative(origin, start)
-		case "isError":
-			m.IsError = string(s.data[start:s.pos]) == "true"
-		}
-		return err
-	})
-}
-
-func (p *Params) member(name []byte) *Span {
-	switch string(name) {
-	case "name":
-		return &p.Name
-	case "uri":
-		return &p.URI
-	case "taskId":
-		return &p.TaskID
-	case "ref":
-		return &p.Ref
-	case "arguments":
-		return &p.Arguments
-	case "cursor":
-		return &p.Cursor
-	case "requestState":
-		return &p.RequestState
-	case "inputResponses":
-		return &p.InputResponses
-	case "progressToken":
-		return &p.ProgressToken
-	case "requestId":
-		return &p.RequestID
+func (s *scanner) envelopeMember(f field, i int, t *target) int {
+	end := -1
+	switch f {
+	case fieldVersion:
+		end = s.value(i)
+		t.version = span(i, end)
+	case fieldID:
+		end = s.value(i)
+		t.id = span(i, end)
+	case fieldMethod:
+		end = s.value(i)
+		t.method = span(i, end)
+	case fieldParams:
+		end = s.params(i, t)
+	case fieldResult:
+		s.lenient = t.server
+		end = s.result(i, t)
+		t.result = span(i, end)
 	default:
-		return nil
+		s.lenient = t.server
+		end = s.failureObject(i)
+		t.failure = span(i, end)
 	}
+	s.lenient = false
+	return end
 }
 
-func (m *MetaSpans) member(name []byte) *Span {
-	switch string(name) {
-	case MetaProtocolVersion:
-		return &m.ProtocolVersion
-	case MetaClientCapabilities:
-		return &m.ClientCapabilities
-	case MetaClientInfo:
-		return &m.ClientInfo
-	case MetaLogLevel:
-		return &m.LogLevel
-	case MetaSubscriptionID:
-		return &m.SubscriptionID
-	case MetaProgressToken:
-		return &m.ProgressToken
+func (s *scanner) failureObject(i int) int {
+	if s.peek(i) != '{' {
+		return s.fail(i, `"error" must be an object`)
+	}
+	return s.object(i)
+}
+
+// result scans a result; what is known is noted of an object only.
+func (s *scanner) result(i int, t *target) int {
+	if s.peek(i) != '{' {
+		return s.value(i)
+	}
+	t.origin = i
+	return s.known(resultObject, i, t)
+}
+
+// params scans the params object at i; spans are relative to its first byte.
+func (s *scanner) params(i int, t *target) int {
+	if s.peek(i) != '{' {
+		return s.fail(i, `"params" must be an object`)
+	}
+	t.origin = i
+	end := s.known(paramsObject, i, t)
+	if end >= 0 {
+		t.p.Raw = s.data[i:end:end]
+	}
+	return end
+}
+
+// meta scans the value of `_meta`. A null is tolerated: it means what {} means.
+func (s *scanner) meta(i int, t *target) int {
+	end := -1
+	switch s.peek(i) {
+	case '{':
+		end = s.known(metaObject, i, t)
+	case 'n':
+		end = s.literal(i, "null")
 	default:
-		return nil
+		return s.fail(i, `"_meta" must be an object`)
 	}
+	return s.note(&t.p.Meta, i, end, t)
 }
 
-// protocolNames are the names of each object that a reader which ignores case
-// would take for the protocol's own.
-func protocolNames(kind objectKind) []string {
+// at returns where the span of a field is kept.
+func (t *target) at(kind objectKind, f field) *Span {
 	switch kind {
-	case envelopeObject:
-		return []string{"jsonrpc", "id", "method", "params", "result", "error"}
-	case paramsObject:
-		return []string{
-			"name", "uri", "taskId", "ref", "arguments", "cursor", "requestState", "inputResponses", "progressToken", "requestId",
-			"_meta", "argument", "level", "task", "protocolVersion", "capabilities", "clientInfo",
-		}
 	case metaObject:
-		return []string{
-			MetaProtocolVersion, MetaClientCapabilities, MetaClientInfo, MetaLogLevel, MetaSubscriptionID, MetaProgressToken,
-			"traceparent", "tracestate", "baggage",
-		}
+		return t.p.InMeta.at(f)
+	case resultObject:
+		return &t.m.ResultType
 	default:
-		return nil
+		return t.p.at(f)
 	}
 }
 
-// misspelt reports whether name is one of the protocol's in other case.
-func misspelt(kind objectKind, name []byte) bool {
-	for _, known := range protocolNames(kind) {
-		if len(name) >= len(known) && string(name) != known && bytes.EqualFold(name, []byte(known)) {
-			return true
-		}
+func (p *Params) at(f field) *Span {
+	switch f {
+	case fieldName:
+		return &p.Name
+	case fieldURI:
+		return &p.URI
+	case fieldTaskID:
+		return &p.TaskID
+	case fieldRef:
+		return &p.Ref
+	case fieldArguments:
+		return &p.Arguments
+	case fieldCursor:
+		return &p.Cursor
+	case fieldRequestState:
+		return &p.RequestState
+	case fieldInputResponses:
+		return &p.InputResponses
+	case fieldProgressToken:
+		return &p.ProgressToken
+	default:
+		return &p.RequestID
 	}
-	return false
+}
+
+func (m *MetaSpans) at(f field) *Span {
+	switch f {
+	case fieldProtocolVersion:
+		return &m.ProtocolVersion
+	case fieldClientCapabilities:
+		return &m.ClientCapabilities
+	case fieldClientInfo:
+		return &m.ClientInfo
+	case fieldLogLevel:
+		return &m.LogLevel
+	case fieldSubscriptionID:
+		return &m.SubscriptionID
+	default:
+		return &m.ProgressToken
+	}
 }

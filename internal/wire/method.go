@@ -145,6 +145,26 @@ func internMethod(raw []byte) string { //nolint:gocyclo,funlen // a table
 		return NoteResourceUpdated
 	case NoteToolsChanged:
 		return NoteToolsChanged
+	case NotePromptsChanged:
+		return NotePromptsChanged
+	case NoteResourcesChanged:
+		return NoteResourcesChanged
+	case NoteRootsChanged:
+		return NoteRootsChanged
+	case NoteElicitComplete:
+		return NoteElicitComplete
+	case NoteAcknowledged:
+		return NoteAcknowledged
+	case MethodSubscribe:
+		return MethodSubscribe
+	case MethodUnsubscribe:
+		return MethodUnsubscribe
+	case MethodSampling:
+		return MethodSampling
+	case MethodElicit:
+		return MethodElicit
+	case MethodRootsList:
+		return MethodRootsList
 	default:
 		return ""
 	}

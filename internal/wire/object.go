@@ -1,165 +1,188 @@
 package wire
 
-import "iter"
-
-// objectKind says which names an object may hold.
-type objectKind uint8
-
-const (
-	anyObject      objectKind = iota
-	envelopeObject            // the message itself
-	paramsObject
-	metaObject
+import (
+	"iter"
+	"unicode/utf8"
 )
 
-// object checks an object and moves past it; member is called with the decoded
-// name, with pos at the value, and must move past the value.
-func (s *scanner) object(kind objectKind, member func(name []byte, start int) error) error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	base := s.names.open()
-	if s.peek() != '}' {
-		for {
-			name, err := s.name(kind, base)
-			if err != nil {
-				return err
-			}
-			if err := member(name, s.pos); err != nil {
-				return err
-			}
-			s.space()
-			if s.peek() != ',' {
-				break
-			}
-			s.pos++
-			s.space()
-		}
-	}
-	if s.peek() != '}' {
-		return s.fail("an object needs ',' or '}' here")
-	}
-	s.names.close(base)
-	s.pos++
-	s.depth--
-	return nil
+// members walks the members of an object.
+type members struct {
+	skipper
+	at      int    // offset of the quote before the name
+	inside  []byte // the name between its quotes
+	escaped bool
+	value   Span
+	begun   bool
 }
 
-// name reads a member name and its colon and refuses it if it stood before.
-func (s *scanner) name(kind objectKind, base int) ([]byte, error) {
-	if s.peek() != '"' {
-		return nil, s.fail("an object needs a member name here")
-	}
-	start := s.pos
-	escaped, err := s.str()
-	if err != nil {
-		return nil, err
-	}
-	name := s.data[start+1 : s.pos-1]
-	if escaped {
-		name = appendUnescaped(nil, name)
-	}
-	if kind != anyObject && misspelt(kind, name) {
-		s.pos = start
-		return nil, s.fail("member name " + Quote(string(name)) + " differs from a name of the protocol in case only")
-	}
-	if s.names.seen(base, name, kind != anyObject) {
-		if !s.lenient {
-			s.pos = start
-			return nil, s.fail("member name " + Quote(string(name)) + " stands twice in one object")
+// next moves to the next member, with pos at its value; false behind the last one.
+func (m *members) next() bool {
+	if !m.begun {
+		m.begun = true
+		if !m.take('{') {
+			return false
 		}
-		s.faults.Duplicates++
+	} else if !m.take(',') {
+		return false
 	}
-	s.space()
-	if s.peek() != ':' {
-		return nil, s.fail("a member needs ':' here")
+	if m.peek() != '"' {
+		return false
 	}
-	s.pos++
-	s.space()
-	return name, nil
+	m.at = m.pos
+	var ok bool
+	if m.inside, m.escaped, ok = m.str(); !ok {
+		return false
+	}
+	return m.take(':')
+}
+
+// step is next, and moves past the value as well.
+func (m *members) step() bool {
+	if !m.next() {
+		return false
+	}
+	start := m.pos
+	ok := m.skipper.value()
+	m.value = span(start, m.pos)
+	return ok
+}
+
+// is reports whether the member is called name.
+func (m *members) is(name string) bool {
+	if !m.escaped {
+		return string(m.inside) == name
+	}
+	var space [128]byte
+	return string(appendUnescaped(space[:0], m.inside)) == name
+}
+
+// name returns the decoded name. Names that are common do not allocate.
+func (m *members) name() string {
+	if m.escaped || !utf8.Valid(m.inside) {
+		return string(appendUnescaped(nil, m.inside))
+	}
+	return internName(m.inside)
 }
 
 // Members yields name (decoded) and value span of each member of obj, which
-// must be a JSON object that Parse accepted; of anything else it yields nothing.
+// must be a JSON object that Parse accepted. Of bytes that were not checked it
+// yields what it can make of them, with spans inside of obj.
 func Members(obj []byte) iter.Seq2[string, Span] {
 	return func(yield func(string, Span) bool) {
-		walk(obj, func(name []byte, value Span, _ int) bool { return yield(string(name), value) })
+		m := members{skipper: skipper{data: obj}}
+		for m.step() && yield(m.name(), m.value) {
+		}
 	}
 }
 
 // Elements yields the span of each element of arr, which must be a JSON array
-// that Parse accepted; of anything else it yields nothing.
+// that Parse accepted. Of bytes that were not checked it yields what it can make
+// of them, with spans inside of arr.
 func Elements(arr []byte) iter.Seq[Span] {
 	return func(yield func(Span) bool) {
 		s := skipper{data: arr}
-		s.space()
-		if s.peek() != '[' {
-			return
-		}
-		s.pos++
-		for {
-			s.space()
-			if c := s.peek(); c == ']' || c == 0 {
-				return
-			}
+		for more := s.take('['); more; more = s.take(',') {
 			start := s.pos
-			s.value()
-			if !yield(Span{uint32(start), uint32(s.pos)}) { //nolint:gosec // bounded by the message
+			if !s.value() || !yield(span(start, s.pos)) {
 				return
-			}
-			s.space()
-			if s.peek() == ',' {
-				s.pos++
 			}
 		}
 	}
 }
 
-// Lookup returns the span of the value of the first member of obj called name.
-func Lookup(obj []byte, name string) (found Span) {
-	walk(obj, func(n []byte, value Span, _ int) bool {
-		if string(n) == name {
-			found = value
-			return false
+// Lookup returns the span of the value of the first member of obj called name,
+// the zero Span if there is none. It does not allocate.
+func Lookup(obj []byte, name string) Span {
+	m := members{skipper: skipper{data: obj}}
+	for m.step() {
+		if m.is(name) {
+			return m.value
 		}
-		return true
-	})
-	return found
+	}
+	return Span{}
 }
 
 // Get returns the raw value of the first member of obj called name, nil if there is none.
 func Get(obj []byte, name string) []byte { return Lookup(obj, name).Of(obj) }
 
-// walk calls f with name, value and the offset of the name's quote, until f says stop.
-func walk(obj []byte, f func(name []byte, value Span, at int) bool) {
-	s := skipper{data: obj}
-	s.space()
-	if s.peek() != '{' {
-		return
-	}
-	s.pos++
-	for {
-		s.space()
-		if s.peek() != '"' {
-			return
-		}
-		at := s.pos
-		escaped := s.str()
-		name := obj[at+1 : s.pos-1]
-		if escaped {
-			name = appendUnescaped(nil, name)
-		}
-		s.space()
-		s.pos++ // the colon
-		s.space()
-		start := s.pos
-		s.value()
-		if !f(name, Span{uint32(start), uint32(s.pos)}, at) { //nolint:gosec // bounded by the message
-			return
-		}
-		s.space()
-		if s.peek() == ',' {
-			s.pos++
-		}
+// internName returns name as a string, for names of the protocol without allocating.
+func internName(name []byte) string { //nolint:gocyclo,funlen // a table
+	switch string(name) {
+	case "name":
+		return "name"
+	case "title":
+		return "title"
+	case "description":
+		return "description"
+	case "inputSchema":
+		return "inputSchema"
+	case "outputSchema":
+		return "outputSchema"
+	case "annotations":
+		return "annotations"
+	case "execution":
+		return "execution"
+	case "icons":
+		return "icons"
+	case "_meta":
+		return "_meta"
+	case "uri":
+		return "uri"
+	case "uriTemplate":
+		return "uriTemplate"
+	case "mimeType":
+		return "mimeType"
+	case "size":
+		return "size"
+	case "arguments":
+		return "arguments"
+	case "required":
+		return "required"
+	case "type":
+		return "type"
+	case "text":
+		return "text"
+	case "content":
+		return "content"
+	case "contents":
+		return "contents"
+	case "structuredContent":
+		return "structuredContent"
+	case "isError":
+		return "isError"
+	case "resultType":
+		return "resultType"
+	case "ttlMs":
+		return "ttlMs"
+	case "cacheScope":
+		return "cacheScope"
+	case "nextCursor":
+		return "nextCursor"
+	case "tools":
+		return "tools"
+	case "properties":
+		return "properties"
+	case "ui":
+		return "ui"
+	case "traceparent":
+		return "traceparent"
+	case "tracestate":
+		return "tracestate"
+	case MetaProtocolVersion:
+		return MetaProtocolVersion
+	case MetaClientCapabilities:
+		return MetaClientCapabilities
+	case MetaClientInfo:
+		return MetaClientInfo
+	case MetaLogLevel:
+		return MetaLogLevel
+	case MetaServerInfo:
+		return MetaServerInfo
+	case MetaSubscriptionID:
+		return MetaSubscriptionID
+	case MetaProgressToken:
+		return MetaProgressToken
+	default:
+		return string(name)
 	}
 }

@@ -2,9 +2,9 @@ package wire
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strconv"
 	"sync"
-	"unicode/utf8"
 )
 
 // Origin says who sent the bytes, which decides how strict Parse is.
@@ -19,297 +19,341 @@ const (
 
 // Parse scans one whole message into m, which it overwrites. Leading and
 // trailing white space is allowed, a batch is not. On error m is unspecified;
-// the error is a *SyntaxError. It does not allocate for a small message whose
-// method is known.
+// the error is a *SyntaxError. It does not allocate for a message whose method
+// is known and whose objects are of usual size. Its time grows with the number
+// of bytes only; its memory stays below four times the message, whatever that holds.
 func Parse(data []byte, from Origin, m *Message) error {
-	s := scanners.Get().(*scanner)
-	s.reset(data, from)
-	err := s.message(m)
-	s.data = nil
-	scanners.Put(s)
-	return err
+	s := borrow(data)
+	end := s.message(from, m)
+	return s.done(end)
 }
 
-// ParseParams scans a params object by itself, as Parse does inside a message.
+// ParseParams scans a params object by itself, as Parse does inside a request.
 func ParseParams(data []byte, p *Params) error {
 	*p = Params{}
-	s := scanners.Get().(*scanner)
-	s.reset(data, FromClient)
-	err := s.params(p)
-	if err == nil {
-		s.space()
-		if s.pos != len(data) {
-			err = s.fail("text after the params object")
-		}
-	}
-	s.data = nil
-	scanners.Put(s)
-	return err
+	s := borrow(data)
+	t := target{p: p}
+	end := s.whole(s.params(s.space(0), &t))
+	return s.done(end)
 }
 
-// Valid reports whether data is one JSON value within the bounds, in the strictness meant for requests.
+// Valid reports whether data is one JSON value within the bounds, in the
+// strictness meant for requests.
 func Valid(data []byte) bool {
-	s := scanners.Get().(*scanner)
-	s.reset(data, FromClient)
-	s.space()
-	err := s.value()
-	s.space()
-	ok := err == nil && s.pos == len(data)
-	s.data = nil
-	scanners.Put(s)
-	return ok
+	s := borrow(data)
+	end := s.whole(s.value(s.space(0)))
+	return s.done(end) == nil
 }
 
 //nolint:gochecknoglobals // a pool has no state that anyone can observe
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
-// scanner walks one message. It is used by one goroutine at a time.
+// scanner walks one message. It is used by one goroutine at a time. Its methods
+// take the offset where something begins and return the offset behind it, or -1
+// after they called fail.
 type scanner struct {
 	data    []byte
-	pos     int
 	depth   int
-	from    Origin
 	lenient bool // inside a server's result or error
 	faults  Faults
 	names   nameStack
+	failure SyntaxError
 }
 
-func (s *scanner) reset(data []byte, from Origin) {
-	s.data, s.pos, s.depth, s.from, s.lenient, s.faults = data, 0, 0, from, false, Faults{}
-	s.names.reset()
+func borrow(data []byte) *scanner {
+	s := scanners.Get().(*scanner)
+	s.data = data
+	return s
 }
 
-func (s *scanner) fail(reason string) error { return &SyntaxError{Offset: s.pos, Reason: reason} }
-
-func (s *scanner) span(start int) Span { return Span{uint32(start), uint32(s.pos)} } //nolint:gosec // bounded by message: data is at most 4 GiB
-
-func (s *scanner) space() {
-	for s.pos < len(s.data) {
-		switch s.data[s.pos] {
-		case ' ', '\t', '\r', '\n':
-			s.pos++
-		default:
-			return
-		}
+// done gives the scanner back and returns the failure if end is -1.
+func (s *scanner) done(end int) error {
+	var err error
+	if end < 0 {
+		failure := s.failure
+		err = &failure
 	}
+	s.names.reset()
+	s.data, s.depth, s.lenient, s.faults, s.failure = nil, 0, false, Faults{}, SyntaxError{}
+	scanners.Put(s)
+	return err
 }
 
-func (s *scanner) peek() byte {
-	if s.pos < len(s.data) {
-		return s.data[s.pos]
+func (s *scanner) fail(at int, reason string) int {
+	s.failure = SyntaxError{Offset: at, Reason: reason}
+	return -1
+}
+
+// whole checks that nothing but white space follows.
+func (s *scanner) whole(i int) int {
+	if i < 0 {
+		return i
+	}
+	if i = s.space(i); i != len(s.data) {
+		return s.fail(i, "something follows the end of the JSON text; send one message at a time")
+	}
+	return i
+}
+
+// space skips white space (RFC 8259 §2).
+func (s *scanner) space(i int) int {
+	if i < len(s.data) && s.data[i] <= ' ' {
+		return s.spaces(i)
+	}
+	return i
+}
+
+func (s *scanner) spaces(i int) int {
+	for i < len(s.data) && (s.data[i] == ' ' || s.data[i] == '\n' || s.data[i] == '\r' || s.data[i] == '\t') {
+		i++
+	}
+	return i
+}
+
+// peek returns the byte at i, 0 behind the end.
+func (s *scanner) peek(i int) byte {
+	if uint(i) < uint(len(s.data)) {
+		return s.data[i]
 	}
 	return 0
 }
 
-// value checks one JSON value and moves past it.
-func (s *scanner) value() error {
-	switch c := s.peek(); {
-	case c == '"':
-		_, err := s.str()
-		return err
-	case c == '{':
-		return s.object(anyObject, func([]byte, int) error { return s.value() })
-	case c == '[':
-		return s.array()
-	case c == '-' || c >= '0' && c <= '9':
-		return s.number()
-	case c == 't':
-		return s.literal("true")
-	case c == 'f':
-		return s.literal("false")
-	case c == 'n':
-		return s.literal("null")
-	case s.pos >= len(s.data):
-		return s.fail("the message ends where a value should stand")
+// value checks one JSON value.
+func (s *scanner) value(i int) int {
+	switch c := s.peek(i); c {
+	case '"':
+		end, _ := s.str(i)
+		return end
+	case '{':
+		return s.object(i)
+	case '[':
+		return s.array(i)
+	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+		return s.number(i)
+	case 't':
+		return s.literal(i, "true")
+	case 'f':
+		return s.literal(i, "false")
+	case 'n':
+		return s.literal(i, "null")
 	default:
-		return s.fail("this character starts no JSON value")
+		return s.noValue(i)
 	}
 }
 
-func (s *scanner) literal(word string) error {
-	if len(s.data)-s.pos < len(word) || string(s.data[s.pos:s.pos+len(word)]) != word {
-		return s.fail("this is no JSON literal")
+func (s *scanner) noValue(i int) int {
+	if i >= len(s.data) {
+		return s.fail(i, "the message ends where a value should stand; it was cut off")
 	}
-	s.pos += len(word)
-	return nil
+	return s.fail(i, "no JSON value starts with "+strconv.QuoteRune(rune(s.data[i])))
 }
 
-func (s *scanner) digits() bool {
-	start := s.pos
-	for s.pos < len(s.data) && s.data[s.pos] >= '0' && s.data[s.pos] <= '9' {
-		s.pos++
+func (s *scanner) literal(i int, word string) int {
+	if len(s.data)-i < len(word) || string(s.data[i:i+len(word)]) != word {
+		return s.fail(i, "a word that is not true, false or null; a string needs quotes")
 	}
-	return s.pos > start
+	return i + len(word)
 }
 
 // number follows RFC 8259 §6; its size does not matter since it is never converted.
-func (s *scanner) number() error {
-	if s.peek() == '-' {
-		s.pos++
+func (s *scanner) number(i int) int {
+	if s.data[i] == '-' {
+		i++
 	}
-	if s.peek() == '0' {
-		s.pos++
-	} else if !s.digits() {
-		return s.fail("a number needs a digit here")
+	start := i
+	if i = s.digits(i); i == start {
+		return s.fail(i, "a number needs a digit here")
 	}
-	if s.peek() == '.' {
-		s.pos++
-		if !s.digits() {
-			return s.fail("a number needs a digit after its point")
+	if s.data[start] == '0' && i > start+1 {
+		return s.fail(start, "a number must not begin with 0")
+	}
+	c := s.peek(i)
+	if c == '.' {
+		start = i + 1
+		if i = s.digits(start); i == start {
+			return s.fail(i, "a number needs a digit after its point")
 		}
+		c = s.peek(i)
 	}
-	if c := s.peek(); c == 'e' || c == 'E' {
-		s.pos++
-		if c := s.peek(); c == '+' || c == '-' {
-			s.pos++
-		}
-		if !s.digits() {
-			return s.fail("a number needs a digit in its exponent")
-		}
-	}
-	return nil
-}
-
-func (s *scanner) enter() error {
-	if s.depth++; s.depth > MaxDepth {
-		return s.fail("nested deeper than " + strconv.Itoa(MaxDepth) + " levels")
-	}
-	s.pos++
-	s.space()
-	return nil
-}
-
-func (s *scanner) array() error {
-	if err := s.enter(); err != nil {
-		return err
-	}
-	if s.peek() != ']' {
-		for {
-			if err := s.value(); err != nil {
-				return err
-			}
-			s.space()
-			if s.peek() != ',' {
-				break
-			}
-			s.pos++
-			s.space()
-		}
-	}
-	if s.peek() != ']' {
-		return s.fail("an array needs ',' or ']' here")
-	}
-	s.pos++
-	s.depth--
-	return nil
-}
-
-const (
-	ones  = 0x0101010101010101
-	highs = 0x8080808080808080
-)
-
-// str checks a string and moves past it. It reports whether the string holds an escape.
-func (s *scanner) str() (escaped bool, err error) {
-	i := s.pos + 1
-	data := s.data
-	for {
-		// Eight bytes at a time past plain ASCII. A lane's high bit is set where
-		// the byte is a control, a quote, a backslash or not ASCII; borrows can
-		// only disturb lanes above the first such byte, which is the one we take.
-		for i+8 <= len(data) {
-			w := binary.LittleEndian.Uint64(data[i:])
-			hit := (w | (w - ones*0x20) | ((w ^ ones*'"') - ones) | ((w ^ ones*'\\') - ones)) & highs
-			if hit != 0 {
-				break
-			}
-			i += 8
-		}
-		for i < len(data) && data[i] >= 0x20 && data[i] != '"' && data[i] != '\\' && data[i] < utf8.RuneSelf {
+	if c == 'e' || c == 'E' {
+		i++
+		if c := s.peek(i); c == '+' || c == '-' {
 			i++
 		}
-		if i >= len(data) {
-			s.pos = len(data)
-			return escaped, s.fail("the message ends inside a string")
+		start = i
+		if i = s.digits(start); i == start {
+			return s.fail(i, "a number needs a digit in its exponent")
 		}
-		switch c := data[i]; {
-		case c == '"':
-			s.pos = i + 1
-			return escaped, nil
-		case c == '\\':
-			escaped = true
-			s.pos = i
-			if i, err = s.escape(); err != nil {
-				return escaped, err
-			}
-		case c < 0x20:
-			s.pos = i
-			return escaped, s.fail("a control character in a string must be escaped")
+	}
+	return i
+}
+
+func (s *scanner) digits(i int) int {
+	for i < len(s.data) && s.data[i] >= '0' && s.data[i] <= '9' {
+		i++
+	}
+	return i
+}
+
+// enter counts an array or object that begins at i and returns where its first element may stand.
+func (s *scanner) enter(i int) int {
+	if s.depth++; s.depth > MaxDepth {
+		return s.fail(i, "nested deeper than the "+strconv.Itoa(MaxDepth)+" levels a message may have; flatten it")
+	}
+	return s.space(i + 1)
+}
+
+func (s *scanner) array(i int) int {
+	if i = s.enter(i); i < 0 {
+		return i
+	}
+	if s.peek(i) == ']' {
+		s.depth--
+		return i + 1
+	}
+	for {
+		if i = s.value(i); i < 0 {
+			return i
+		}
+		i = s.space(i)
+		switch s.peek(i) {
+		case ',':
+			i = s.space(i + 1)
+		case ']':
+			s.depth--
+			return i + 1
 		default:
-			r, n := utf8.DecodeRune(data[i:])
-			if r == utf8.RuneError && n == 1 {
-				s.pos = i
-				if !s.lenient {
-					return escaped, s.fail("invalid UTF-8")
-				}
-				s.faults.BadUTF8 = true
-			}
-			i += n
+			return s.unclosed(i, "an array", "']'")
 		}
 	}
 }
 
-// escape checks the escape sequence at pos and returns the offset behind it.
-func (s *scanner) escape() (int, error) {
-	i := s.pos + 1
+func (s *scanner) unclosed(i int, what, bracket string) int {
 	if i >= len(s.data) {
-		return i, s.fail("the message ends inside an escape")
+		return s.fail(i, "the message ends inside "+what+"; it was cut off")
 	}
-	switch s.data[i] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return i + 1, nil
-	case 'u':
-	default:
-		return i, s.fail("no such escape")
-	}
-	r, ok := hex4(s.data, i+1)
-	if !ok {
-		return i, s.fail("\\u needs four hexadecimal digits")
-	}
-	i += 5
-	if r < 0xD800 || r > 0xDFFF {
-		return i, nil
-	}
-	if r < 0xDC00 && i+1 < len(s.data) && s.data[i] == '\\' && s.data[i+1] == 'u' {
-		if low, ok := hex4(s.data, i+2); ok && low >= 0xDC00 && low <= 0xDFFF {
-			return i + 6, nil
-		}
-	}
-	if !s.lenient {
-		return i, s.fail("a lone surrogate escape is no character")
-	}
-	s.faults.BadUTF8 = true
-	return i, nil
+	return s.fail(i, what+" needs ',' or "+bracket+" here")
 }
 
-func hex4(data []byte, i int) (rune, bool) {
-	if i+4 > len(data) {
-		return 0, false
+// object checks an object none of whose names mean anything to us.
+func (s *scanner) object(i int) int {
+	if i = s.enter(i); i < 0 {
+		return i
 	}
-	var r rune
-	for _, c := range data[i : i+4] {
-		switch {
-		case c >= '0' && c <= '9':
-			r = r<<4 | rune(c-'0')
-		case c >= 'a' && c <= 'f':
-			r = r<<4 | rune(c-'a'+10)
-		case c >= 'A' && c <= 'F':
-			r = r<<4 | rune(c-'A'+10)
-		default:
-			return 0, false
+	if s.peek(i) == '}' {
+		s.depth--
+		return i + 1
+	}
+	d, mark := s.data, s.names.open()
+	seen := uint64(0) // a Bloom filter of the names so far
+	for {
+		if end, bit := s.freshName(i, mark.refs, seen); end > 0 {
+			i, seen = end, seen|bit
+		} else if end, bit = s.anyName(i, mark.refs); end > 0 {
+			i, seen = end, seen|bit
+		} else {
+			return end
 		}
+		if i = s.value(i); i < 0 {
+			return i
+		}
+		if i = s.space(i); i >= len(d) || d[i] != ',' {
+			break
+		}
+		i = s.space(i + 1)
 	}
-	return r, true
+	if s.peek(i) != '}' {
+		return s.unclosed(i, "an object", "'}'")
+	}
+	s.names.close(mark)
+	s.depth--
+	return i + 1
 }
 
-func itoa(n int) string { return strconv.Itoa(n) }
+// freshName takes a name and its colon in the usual case only: less than eight
+// plain characters, no space before the colon, in an object of few names whose
+// filter says that it is new. It returns the offset of the value and the name's
+// bit, or 0 in all other cases.
+func (s *scanner) freshName(i, base int, seen uint64) (end int, bit uint64) {
+	d := s.data
+	if i+10 > len(d) || d[i] != '"' {
+		return 0, 0
+	}
+	w := binary.LittleEndian.Uint64(d[i+1:])
+	hit := special(w)
+	n := bits.TrailingZeros64(hit) &^ 7 // bits of the name
+	if hit == 0 || byte(w>>n) != '"' {
+		return 0, 0
+	}
+	r := nameRef{key: w & (1<<n - 1), off: uint32(i + 1), len: uint32(n >> 3)} //nolint:gosec // at most MaxScan
+	i += n>>3 + 2
+	if bit = bloom(r.key); seen&bit != 0 || len(s.names.refs)-base >= linear || d[i] != ':' {
+		return 0, 0
+	}
+	s.names.refs = append(s.names.refs, r)
+	return s.space(i + 1), bit
+}
+
+// anyName takes a name and its colon in every case.
+func (s *scanner) anyName(i, base int) (end int, bit uint64) {
+	end, coded := s.name(i)
+	if end < 0 {
+		return end, 0
+	}
+	if s.names.add(s.data, base, s.ref(i, end, coded)) {
+		if !s.duplicate(i, end) {
+			return -1, 0
+		}
+	} else {
+		bit = bloom(s.names.refs[len(s.names.refs)-1].key)
+	}
+	return s.colon(end), bit
+}
+
+// bloom maps the key of a name to one of 64 bits.
+func bloom(key uint64) uint64 { return 1 << (key * 0x9E3779B97F4A7C15 >> 58) }
+
+// name checks a member name; coded says that its bytes are not its characters.
+func (s *scanner) name(i int) (end int, coded bool) {
+	if s.peek(i) != '"' {
+		if i >= len(s.data) {
+			return s.fail(i, "the message ends inside an object; it was cut off"), false
+		}
+		return s.fail(i, "a member name in double quotes must stand here"), false
+	}
+	return s.str(i)
+}
+
+// ref returns a reference to the decoded name between the quotes at start and before end.
+func (s *scanner) ref(start, end int, coded bool) nameRef {
+	if coded {
+		return s.names.unescaped(s.data[start+1 : end-1])
+	}
+	return nameRef{off: uint32(start + 1), len: uint32(end - start - 2)} //nolint:gosec // at most MaxScan
+}
+
+func (s *scanner) colon(i int) int {
+	if i = s.space(i); s.peek(i) != ':' {
+		return s.fail(i, "a member needs ':' and a value after its name")
+	}
+	return s.space(i + 1)
+}
+
+// duplicate counts a name that stood before, or refuses it and reports false.
+func (s *scanner) duplicate(start, end int) bool {
+	if s.lenient {
+		s.faults.Duplicates++
+		return true
+	}
+	s.fail(start, "member name "+excerpt(s.data[start:end])+" stands twice in one object; send each name once")
+	return false
+}
+
+// excerpt returns raw, a JSON string, cut to a length fit for an error message.
+func excerpt(raw []byte) string {
+	const most = 80
+	if name, _ := Unquote(raw); len(name) > most {
+		return Quote(name[:most]) + "…"
+	}
+	return string(raw)
+}

@@ -1,13 +1,17 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // skipper moves over JSON that was checked before: it trusts the syntax and
 // therefore only has to find quotes and brackets. On bytes that were not
-// checked it stops early, but never outside of them.
+// checked it stops early or finds nonsense, but it ends and stays inside of them.
 type skipper struct {
 	data []byte
-	pos  int
+	pos  int // at most len(data)
 }
 
 func (s *skipper) space() {
@@ -23,29 +27,58 @@ func (s *skipper) peek() byte {
 	return 0
 }
 
-// str moves past a string and reports whether it holds an escape.
-func (s *skipper) str() (escaped bool) {
-	s.pos++
-	for s.pos < len(s.data) {
-		n := bytes.IndexByte(s.data[s.pos:], '"')
-		if n < 0 {
-			s.pos = len(s.data)
-			return escaped
-		}
-		part := s.data[s.pos : s.pos+n]
-		if bytes.IndexByte(part, '\\') >= 0 {
-			escaped = true
-		}
-		s.pos += n + 1
-		if backslashes(part)%2 == 0 {
-			return escaped
-		}
+// take moves past c and white space around it, if c is next.
+func (s *skipper) take(c byte) bool {
+	s.space()
+	if s.peek() != c {
+		return false
 	}
-	return escaped
+	s.pos++
+	s.space()
+	return true
 }
 
-// backslashes counts those at the end of b. An escape never spans a quote
-// otherwise, so an odd number means that the quote behind b is escaped.
+// str moves past the string at pos. It returns what is between its quotes, and
+// whether that holds an escape; false if the string does not end.
+func (s *skipper) str() (inside []byte, escaped, ok bool) {
+	start := s.pos + 1
+	if s.pos = stringEnd(s.data, start); s.pos < 0 {
+		s.pos = len(s.data)
+		return nil, false, false
+	}
+	inside = s.data[start : s.pos-1]
+	return inside, bytes.IndexByte(inside, '\\') >= 0, true
+}
+
+// stringEnd returns the offset behind the string whose inside begins at i, -1 if it does not end.
+func stringEnd(d []byte, i int) int {
+	for {
+		n := quote(d[i:])
+		if n < 0 {
+			return -1
+		}
+		part := d[i : i+n]
+		i += n + 1
+		// An escape never spans a quote otherwise, so an odd number of
+		// backslashes before a quote means that it is escaped.
+		if n == 0 || part[n-1] != '\\' || backslashes(part)%2 == 0 {
+			return i
+		}
+	}
+}
+
+// quote returns the offset of the first quote in b, -1 if there is none. Most are near.
+func quote(b []byte) int {
+	if len(b) >= 8 {
+		w := binary.LittleEndian.Uint64(b) ^ ones*'"'
+		if hit := (w - ones) & ^w & highs; hit != 0 {
+			return bits.TrailingZeros64(hit) >> 3
+		}
+	}
+	return bytes.IndexByte(b, '"')
+}
+
+// backslashes counts those at the end of b.
 func backslashes(b []byte) int {
 	n := 0
 	for n < len(b) && b[len(b)-1-n] == '\\' {
@@ -54,34 +87,45 @@ func backslashes(b []byte) int {
 	return n
 }
 
-func (s *skipper) value() {
+// value moves past the value at pos; false if there is none.
+func (s *skipper) value() bool {
+	start := s.pos
 	switch s.peek() {
 	case '"':
-		s.str()
+		_, _, ok := s.str()
+		return ok
 	case '{', '[':
-		depth := 0
-		for s.pos < len(s.data) {
-			switch s.data[s.pos] {
-			case '"':
-				s.str()
-				continue
-			case '{', '[':
-				depth++
-			case '}', ']':
-				depth--
-			}
-			s.pos++
-			if depth == 0 {
-				return
-			}
+		return s.nested()
+	}
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ',', ':', '}', ']', '"', ' ', '\t', '\r', '\n':
+			return s.pos > start
 		}
-	default:
-		for s.pos < len(s.data) {
-			switch s.data[s.pos] {
-			case ',', '}', ']', ' ', '\t', '\r', '\n':
-				return
+		s.pos++
+	}
+	return s.pos > start
+}
+
+// nested moves past an array or an object.
+func (s *skipper) nested() bool {
+	d, depth := s.data, 0
+	for i := s.pos; i < len(d); i++ {
+		switch d[i] {
+		case '"':
+			if i = stringEnd(d, i+1) - 1; i < 0 {
+				s.pos = len(d)
+				return false
 			}
-			s.pos++
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				s.pos = i + 1
+				return true
+			}
 		}
 	}
+	s.pos = len(d)
+	return false
 }

@@ -9,11 +9,15 @@ type Edit struct {
 // Splice appends src with the edits applied. Edits must be in ascending order
 // and must not overlap; every byte outside of them is kept.
 func Splice(dst, src []byte, edits ...Edit) []byte {
-	at := uint32(0)
-	for _, e := range edits {
-		dst = append(dst, src[at:e.At.Start]...)
-		dst = append(dst, e.With...)
-		at = e.At.End
+	return spliceFrom(dst, src, 0, edits)
+}
+
+// spliceFrom is Splice for the part of src from at on.
+func spliceFrom(dst, src []byte, at uint32, edits []Edit) []byte {
+	for i := range edits {
+		dst = append(dst, src[at:edits[i].At.Start]...)
+		dst = append(dst, edits[i].With...)
+		at = edits[i].At.End
 	}
 	return append(dst, src[at:]...)
 }
@@ -25,25 +29,41 @@ type Member struct {
 }
 
 // AppendObject appends obj, a JSON object that was checked before, without the
-// members that drop names and with the members of add in front. The bytes of
-// all other members are kept. A nil obj counts as {}.
+// members that drop names and with the members of add in front. A member of obj
+// with the name of an added one is left out too, so that no name stands twice.
+// The bytes of all other members are kept, not the white space between them. A
+// nil obj counts as {}.
 func AppendObject(dst, obj []byte, drop func(name string) bool, add ...Member) []byte {
 	dst = append(dst, '{')
 	empty := true
-	for _, m := range add {
-		dst = appendComma(dst, &empty)
-		dst = AppendQuote(dst, m.Name)
-		dst = append(dst, ':')
-		dst = append(dst, m.Value...)
+	for i := range add {
+		dst = appendMember(dst, &add[i], &empty)
 	}
-	walk(obj, func(name []byte, value Span, at int) bool {
-		if drop == nil || !drop(string(name)) {
+	m := members{skipper: skipper{data: obj}}
+	for m.step() {
+		if !m.among(add) && (drop == nil || !drop(m.name())) {
 			dst = appendComma(dst, &empty)
-			dst = append(dst, obj[at:value.End]...)
+			dst = append(dst, obj[m.at:m.value.End]...)
 		}
-		return true
-	})
+	}
 	return append(dst, '}')
+}
+
+func appendMember(dst []byte, m *Member, empty *bool) []byte {
+	dst = appendComma(dst, empty)
+	dst = AppendQuote(dst, m.Name)
+	dst = append(dst, ':')
+	return append(dst, m.Value...)
+}
+
+// among reports whether the member has the name of one of list.
+func (m *members) among(list []Member) bool {
+	for i := range list {
+		if m.is(list[i].Name) {
+			return true
+		}
+	}
+	return false
 }
 
 func appendComma(dst []byte, empty *bool) []byte {
@@ -61,8 +81,9 @@ type Rewrite struct {
 	AddMeta  []Member               // members to put into `_meta`
 }
 
-// AppendParams appends p with the rewrite applied. When nothing is left in
-// `_meta` and nothing was there, none is written.
+// AppendParams appends p with the rewrite applied; nil params count as {}.
+// Everything that the rewrite does not name keeps its bytes. When there was no
+// `_meta` and nothing is added to it, none is written; a new one is put in front.
 func AppendParams(dst []byte, p *Params, r *Rewrite) []byte {
 	raw := p.Raw
 	if raw == nil {
@@ -79,39 +100,29 @@ func AppendParams(dst []byte, p *Params, r *Rewrite) []byte {
 	}
 	dst = append(dst, `{"_meta":`...)
 	dst = AppendObject(dst, nil, nil, r.AddMeta...)
+	if isEmptyObject(raw) {
+		return append(dst, '}')
+	}
+	// Raw starts with '{', which becomes the comma after `_meta`.
 	at := len(dst)
 	dst = Splice(dst, raw, r.Values...)
-	// Raw starts with '{': it becomes the comma after `_meta`, or goes away in an empty object.
 	dst[at] = ','
-	if isEmptyObject(raw) {
-		dst = append(dst[:at], '}')
-	}
 	return dst
 }
 
 // spliceMeta applies the edits before `_meta`, rebuilds it, and applies the rest.
 func spliceMeta(dst, raw []byte, meta Span, r *Rewrite) []byte {
-	at := uint32(0)
-	rest := r.Values
-	for len(rest) > 0 && rest[0].At.Start < meta.Start {
-		dst = append(dst, raw[at:rest[0].At.Start]...)
-		dst = append(dst, rest[0].With...)
-		at = rest[0].At.End
-		rest = rest[1:]
+	split := 0
+	for split < len(r.Values) && r.Values[split].At.Start < meta.Start {
+		split++
 	}
-	dst = append(dst, raw[at:meta.Start]...)
+	dst = Splice(dst, raw[:meta.Start], r.Values[:split]...)
 	dst = AppendObject(dst, meta.Of(raw), r.DropMeta, r.AddMeta...)
-	at = meta.End
-	for _, e := range rest {
-		dst = append(dst, raw[at:e.At.Start]...)
-		dst = append(dst, e.With...)
-		at = e.At.End
-	}
-	return append(dst, raw[at:]...)
+	return spliceFrom(dst, raw, meta.End, r.Values[split:])
 }
 
+// isEmptyObject reports whether raw, which starts with '{', has no members.
 func isEmptyObject(raw []byte) bool {
-	s := skipper{data: raw, pos: 1}
-	s.space()
-	return s.peek() == '}'
+	s := skipper{data: raw}
+	return s.take('{') && s.peek() == '}'
 }

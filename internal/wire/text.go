@@ -55,20 +55,11 @@ func unescape(raw []byte, i int) (rune, int) {
 	case 't':
 		return '\t', i + 2
 	case 'u':
-		r, ok := hex4(raw, i+2)
-		if !ok {
+		r, end, _ := surrogates(raw, i)
+		if end == i {
 			return utf8.RuneError, i + 2
 		}
-		i += 6
-		if r < 0xD800 || r > 0xDFFF {
-			return r, i
-		}
-		if r < 0xDC00 && i+1 < len(raw) && raw[i] == '\\' && raw[i+1] == 'u' {
-			if low, ok := hex4(raw, i+2); ok && low >= 0xDC00 && low <= 0xDFFF {
-				return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), i + 6
-			}
-		}
-		return utf8.RuneError, i
+		return r, end
 	default:
 		return rune(raw[i+1]), i + 2
 	}
