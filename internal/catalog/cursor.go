@@ -1,0 +1,63 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+
+	"durward"
+)
+
+// A cursor is base64url(version, check, entry number, server name): where the
+// page begins, bound by the check to the route, the kind and the exact list of
+// that server. So it outlives changes of other servers and a restart, and is
+// refused once counting on could skip or repeat something. It gives no access:
+// what it leads to is filtered like everything else.
+const (
+	cursorVersion = 1
+	checkSize     = 8
+	maxCursor     = 128 // bytes in text form
+)
+
+func (v *View) cursor(k Kind, at position) string {
+	check := v.cursorCheck(k, at.part)
+	b := append([]byte{cursorVersion}, check[:]...)
+	b = binary.AppendUvarint(b, uint64(at.entry)) //nolint:gosec // not negative
+	b = append(b, v.parts[at.part].member.spec.Name...)
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// cursorCheck identifies the list of one server on this route.
+func (v *View) cursorCheck(k Kind, part int) (check [checkSize]byte) {
+	h := sha256.New()
+	h.Write([]byte(v.route.String()))
+	h.Write([]byte{0, byte(k)})
+	digest := v.parts[part].shelf.digests[k]
+	h.Write(digest[:])
+	copy(check[:], h.Sum(nil))
+	return check
+}
+
+// position finds where the page of a cursor begins.
+func (v *View) position(k Kind, cursor string) (position, error) {
+	if cursor == "" {
+		return position{}, nil
+	}
+	refused := durward.Errorf(durward.Invalid, "", "the cursor is not of this list, or the list has changed since: list again without a cursor")
+	if len(cursor) > maxCursor {
+		return position{}, refused
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(b) < 1+checkSize || b[0] != cursorVersion {
+		return position{}, refused
+	}
+	entry, n := binary.Uvarint(b[1+checkSize:])
+	if n <= 0 {
+		return position{}, refused
+	}
+	i, ok := v.byServer[string(b[1+checkSize+n:])]
+	if !ok || v.cursorCheck(k, i) != [checkSize]byte(b[1:1+checkSize]) || entry >= uint64(len(v.parts[i].shelf.lists[k])) {
+		return position{}, refused
+	}
+	return position{i, int(entry)}, nil //nolint:gosec // below the length of a list
+}

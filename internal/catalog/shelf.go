@@ -1,0 +1,228 @@
+package catalog
+
+import (
+	"crypto/sha256"
+
+	"durward"
+	"durward/internal/wire"
+)
+
+// naming is how a route names what a server offers.
+type naming uint8
+
+const (
+	untouched naming = iota // the server's own names: a route to one server
+	bare                    // the same, with the operator's renames: an aggregate without prefix
+	prefixed                // the aggregate
+)
+
+// shelf is what one server offers in one naming. It never changes.
+type shelf struct {
+	lists    [kinds][]*Entry
+	index    [kinds]map[string]*Entry // tools and prompts by Offered, resources and templates by Name
+	digests  [kinds][sha256.Size]byte // of the lists
+	linked   map[string]bool          // not nil in a toolset: the only resources that can be read
+	problems []string
+}
+
+func newShelf(n naming, server string, st *stock, r *rules) *shelf {
+	s := &shelf{}
+	var bad problems
+	for k := range Kind(kinds) {
+		l := labeller{naming: n, server: server, rules: r, problems: &bad}
+		s.set(k, l.entries(k, st.items[k]))
+	}
+	s.problems = bad.all()
+	return s
+}
+
+// set puts a list on the shelf.
+func (s *shelf) set(k Kind, entries []*Entry) {
+	s.lists[k] = entries
+	s.digests[k] = digestOf(entries)
+	s.index[k] = make(map[string]*Entry, len(entries))
+	for _, e := range entries {
+		key := e.Offered
+		if k == Resource || k == Template {
+			key = e.Name
+		}
+		s.index[k][key] = e
+	}
+}
+
+// subset returns the shelf of a toolset: the tools whose offered names match, and
+// the resources that show their results. Prompts and other resources are no part
+// of a toolset, since no glob of it chose them.
+func (s *shelf) subset(globs []string) *shelf {
+	sub := &shelf{linked: map[string]bool{}}
+	var tools, resources []*Entry
+	for _, e := range s.lists[Tool] {
+		if matchAny(globs, e.Offered) {
+			tools = append(tools, e)
+			if e.UI != "" {
+				sub.linked[e.UI] = true
+			}
+		}
+	}
+	for _, e := range s.lists[Resource] {
+		if sub.linked[e.Name] {
+			resources = append(resources, e)
+		}
+	}
+	sub.set(Tool, tools)
+	sub.set(Prompt, nil)
+	sub.set(Resource, resources)
+	sub.set(Template, nil)
+	return sub
+}
+
+// labeller makes the entries of one list.
+type labeller struct {
+	naming   naming
+	server   string
+	rules    *rules
+	problems *problems
+}
+
+func (l *labeller) entries(k Kind, items []*Item) []*Entry {
+	owners := map[string]string(nil)
+	if k == Tool && l.naming != untouched {
+		owners = l.rules.owners(func(name string) string { offered, _ := l.offeredName(name); return offered })
+	}
+	made := make([]Entry, 0, len(items))
+	for _, it := range items {
+		if k == Tool && !l.rules.allows(it.Name) {
+			continue
+		}
+		if it.flaw != "" && l.naming == prefixed {
+			l.problems.add("%s %q is offered on the server's own route only: %s, and a client would refuse every list it stands in", k, short(it.Name), it.flaw)
+			continue
+		}
+		made = append(made, l.entry(it))
+	}
+	return l.unique(made, owners)
+}
+
+func (l *labeller) entry(it *Item) Entry {
+	e := Entry{Item: it, Offered: it.Name, Risk: riskOf(it, l.rules.risk)}
+	switch {
+	case l.naming == untouched:
+	case it.Kind == Tool || it.Kind == Prompt:
+		name := it.Name
+		if renamed := l.rules.rename[name]; renamed != "" && it.Kind == Tool {
+			name = renamed
+		}
+		e.Offered, e.alias = l.offeredName(name)
+	case l.naming == prefixed && it.Kind == Resource:
+		e.Offered = prefixedURI(l.server, it.Name)
+	case l.naming == prefixed:
+		e.Offered = prefixedTemplate(l.server, it.Name)
+	}
+	l.label(&e)
+	return e
+}
+
+// offeredName returns what a tool or prompt called name is offered as.
+func (l *labeller) offeredName(name string) (offered string, alias bool) {
+	if l.naming == prefixed {
+		return prefixedName(l.server, name)
+	}
+	return name, false
+}
+
+// label notes the edits that make the offered form.
+func (l *labeller) label(e *Entry) {
+	if e.Offered != e.Name {
+		e.edit(e.key, wire.Quote(e.Offered))
+	}
+	if text, ok := l.rules.describe[e.Name]; ok && e.Kind == Tool {
+		e.describeAs(text)
+	}
+	if l.naming == prefixed {
+		for _, at := range e.ui {
+			uri, _ := wire.Unquote(at.Of(e.Raw))
+			e.edit(at, wire.Quote(prefixedURI(l.server, uri)))
+		}
+	}
+	e.sortEdits()
+}
+
+// unique drops entries whose offered name belongs to another one, and says so.
+// A rename beats a tool that has the name by itself, because the operator wrote
+// rules for what the name means; that beats an alias; two aliases that meet go to
+// the name that sorts first. So who has a name does not depend on the order in
+// which the server lists.
+func (l *labeller) unique(made []Entry, owners map[string]string) []*Entry {
+	holder := make(map[string]*Entry, len(made))
+	lost := map[*Entry]bool{}
+	for i := range made {
+		e := &made[i]
+		other, taken := holder[e.Offered]
+		owner, reserved := owners[e.Offered]
+		switch {
+		case reserved && owner != e.Name:
+			lost[e] = true
+			l.problems.add("%s %q is not offered: the name %q belongs to the rename of %q", e.Kind, short(e.Name), e.Offered, short(owner))
+			continue
+		case !taken:
+		case beats(e, other):
+			lost[other] = true
+			l.collision(other, e)
+		default:
+			lost[e] = true
+			l.collision(e, other)
+			continue
+		}
+		holder[e.Offered] = e
+	}
+	out := make([]*Entry, 0, len(made))
+	for i := range made {
+		if !lost[&made[i]] {
+			out = append(out, &made[i])
+		}
+	}
+	return out
+}
+
+func (l *labeller) collision(loser, winner *Entry) {
+	l.problems.add("%s %q is not offered: its name %q is that of %q; rename one of them (tools.rename)",
+		loser.Kind, short(loser.Name), loser.Offered, short(winner.Name))
+}
+
+// beats reports whether e rather than other has the name they share.
+func beats(e, other *Entry) bool {
+	if e.alias != other.alias {
+		return other.alias
+	}
+	return e.Name < other.Name
+}
+
+// member is one declared server with all that is known of it. It never changes.
+type member struct {
+	spec   durward.Server
+	rules  *rules
+	stock  *stock // nil until the server was read
+	merged *shelf // for aggregates and toolsets
+	own    *shelf // for the route to this server
+}
+
+func newMember(spec *durward.Server, r *rules, st *stock, n naming) *member {
+	m := &member{spec: *spec, rules: r, stock: st}
+	if st == nil {
+		st = &stock{}
+	}
+	m.own = newShelf(untouched, spec.Name, st, r)
+	if m.merged = m.own; n == prefixed || len(r.rename) > 0 {
+		m.merged = newShelf(n, spec.Name, st, r)
+	}
+	return m
+}
+
+// problems returns what is wrong with the server's listing on any route.
+func (m *member) problems() []string {
+	var all []string
+	if m.stock != nil {
+		all = append(all, m.stock.problems...)
+	}
+	return append(all, m.merged.problems...) // no name collides on the server's own route
+}
