@@ -41,8 +41,9 @@ func NewConfig(servers map[string]Server) Config {
 // own.
 type Gateway struct {
 	*Process
-	// Addr is where it listens, host:port. Env is what another durward command
+	// Path is the binary, Addr where it listens, host:port. Env is what another durward command
 	// needs to reach this one. ConfigFile is the file it was started with.
+	Path       string
 	Addr       string
 	Env        []string
 	ConfigFile string
@@ -51,7 +52,7 @@ type Gateway struct {
 // StartGateway writes the configuration into dir, starts the binary and waits
 // until it listens and says that it is ready, or until ctx ends.
 func StartGateway(ctx context.Context, bin, dir string, config Config) (*Gateway, error) {
-	g := &Gateway{Env: isolatedEnv(dir), ConfigFile: filepath.Join(dir, "durward.yaml")}
+	g := &Gateway{Path: bin, Env: isolatedEnv(dir), ConfigFile: filepath.Join(dir, "durward.yaml")}
 	text, err := yaml.Marshal(config)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,118 @@
+// Connects the official TypeScript client to a target in one of its three modes.
+// The client comes from test/peers, which is not above this folder, so it is
+// imported by path.
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+const peers = new URL('../../peers/node_modules/', import.meta.url);
+const { Client, StreamableHTTPClientTransport } = await import(
+  new URL('@modelcontextprotocol/client/dist/index.mjs', peers)
+);
+const { StdioClientTransport } = await import(new URL('@modelcontextprotocol/client/dist/stdio.mjs', peers));
+
+const negotiation = { legacy: 'legacy', auto: 'auto', modern: { pin: '2026-07-28' } };
+
+export async function connect(target, mode, options = {}) {
+  const client = new Client(
+    { name: 'durward-interop', version: '1.0.0' },
+    { capabilities: {}, versionNegotiation: { mode: negotiation[mode] }, ...options },
+  );
+  await client.connect(transport(target), { timeout: 20_000 });
+  return client;
+}
+
+function transport(target) {
+  if (target.url) {
+    return new StreamableHTTPClientTransport(new URL(target.url), { requestInit: { headers: target.headers ?? {} } });
+  }
+  return new StdioClientTransport({
+    command: target.command,
+    args: target.args ?? [],
+    env: { ...process.env, ...(target.env ?? {}) },
+    stderr: 'inherit',
+  });
+}
+
+// View is one server as a client sees it: with its own names on a route of its
+// own, with prefixed names and URIs on the aggregate.
+export class View {
+  static #tokens = 1;
+
+  constructor(client, server, aggregate) {
+    this.client = client;
+    this.server = server;
+    this.aggregate = aggregate;
+  }
+
+  name(own) {
+    return this.aggregate ? `${this.server.name}__${own}` : own;
+  }
+
+  // own is the server's own name of an offered one, or undefined when the name
+  // belongs to another server.
+  own(offered) {
+    if (!this.aggregate) return offered;
+    const prefix = `${this.server.name}__`;
+    return offered.startsWith(prefix) ? offered.slice(prefix.length) : undefined;
+  }
+
+  // uri turns the server's own URI (or URI template) into the listed one.
+  async uri(own) {
+    const { resources } = await this.client.listResources();
+    return this.#listed(own, resources.map((r) => r.uri));
+  }
+
+  async template(own) {
+    const { resourceTemplates } = await this.client.listResourceTemplates();
+    return this.#listed(own, resourceTemplates.map((t) => t.uriTemplate));
+  }
+
+  #listed(own, offered) {
+    const found = offered.find((o) => this.#ownUri(o) === own);
+    if (found === undefined) throw new Error(`${own} is not listed; listed are ${offered.join(' ')}`);
+    return found;
+  }
+
+  #ownUri(offered) {
+    if (!this.aggregate) return offered;
+    const prefix = `durward://${this.server.name}/`;
+    return offered.startsWith(prefix) ? decodeURIComponent(offered.slice(prefix.length)) : undefined;
+  }
+
+  async tools() {
+    const { tools } = await this.client.listTools({}, { cacheMode: 'refresh' });
+    return tools.flatMap((t) => {
+      const own = this.own(t.name);
+      return own === undefined ? [] : [{ ...t, name: own }];
+    });
+  }
+
+  call(tool, args, options) {
+    return this.client.callTool({ name: this.name(tool), arguments: args }, options);
+  }
+
+  // progress calls a tool with a progress token of its own and returns the text
+  // with the steps in the order of their arrival. The client's onprogress is not
+  // used: it forgets a call as soon as the result is read, and drops the steps
+  // that came in the same chunk.
+  async progress(tool, args, count) {
+    const progressToken = `interop-${View.#tokens++}`;
+    const steps = [];
+    const all = new Promise((resolve) => {
+      this.client.setNotificationHandler('notifications/progress', ({ params }) => {
+        if (params.progressToken !== progressToken) return;
+        steps.push([params.progress, params.total]);
+        if (steps.length === count) resolve();
+      });
+    });
+    const result = await this.client.callTool({ name: this.name(tool), arguments: args, _meta: { progressToken } });
+    await Promise.race([all, delay(5_000)]);
+    return { text: result.content[0].text, steps };
+  }
+
+  async text(tool, args, options) {
+    const result = await this.call(tool, args, options);
+    if (result.isError) throw new Error(`${tool} failed: ${JSON.stringify(result.content)}`);
+    return result.content[0].text;
+  }
+}
