@@ -74,12 +74,13 @@ func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byt
 	if p.Raw == nil && len(add) == 0 {
 		return dst
 	}
-	var edits [1]wire.Edit
-	rewrite := wire.Rewrite{Values: routingEdit(edits[:0], &p, r.Name), AddMeta: add, DropMeta: wire.ProtocolKey}
+	dst = append(dst, `,"params":`...)
+	var space [2]wire.Edit
+	edits := routingEdit(space[:0], &p, r.Name)
 	if len(add) == 0 && p.Meta.Present() && onlyProtocolKeys(p.Meta.Of(p.Raw)) {
-		return appendWithoutMeta(append(dst, `,"params":`...), &p, rewrite.Values)
+		return wire.Splice(dst, p.Raw, withoutMeta(edits, &p)...)
 	}
-	return wire.AppendParams(append(dst, `,"params":`...), &p, &rewrite)
+	return wire.AppendParams(dst, &p, &wire.Rewrite{Values: edits, AddMeta: add, DropMeta: wire.ProtocolKey})
 }
 
 // modernMeta adds what every modern request says (2026-07-28, basic/index "_meta").
@@ -142,19 +143,29 @@ func onlyProtocolKeys(meta []byte) bool {
 	return !empty // an empty one was the requester's own
 }
 
-// appendWithoutMeta appends the params with `_meta` left out, member by member.
-func appendWithoutMeta(dst []byte, p *wire.Params, edits []wire.Edit) []byte {
-	kept := wire.AppendObject(nil, p.Raw, func(name string) bool { return name == "_meta" })
-	if len(edits) == 0 {
-		return append(dst, kept...)
+// withoutMeta adds to edits, in order, the removal of the member `_meta`.
+func withoutMeta(edits []wire.Edit, p *wire.Params) []wire.Edit {
+	cut := wire.Edit{At: memberSpan(p.Raw, p.Meta)}
+	if len(edits) > 0 && edits[0].At.Start > cut.At.Start {
+		return append(edits[:0], cut, edits[0])
 	}
-	// The spans moved with the member: find the routing value anew.
-	var moved wire.Params
-	if err := wire.ParseParams(kept, &moved); err != nil {
-		return append(dst, kept...)
+	return append(edits, cut)
+}
+
+// memberSpan widens the span of a member's value in a checked object to the whole
+// member and the comma that goes with it.
+func memberSpan(raw []byte, value wire.Span) wire.Span {
+	name := bytes.TrimRight(raw[:value.Start], " \t\r\n:") // up to the closing quote
+	start := bytes.LastIndexByte(name[:len(name)-1], '"')
+	before := bytes.TrimRight(raw[:start], " \t\r\n")
+	if before[len(before)-1] == ',' {
+		return wire.Span{Start: uint32(len(before) - 1), End: value.End} //nolint:gosec // below value.End
 	}
-	var again [1]wire.Edit
-	return wire.Splice(dst, kept, routingEdit(again[:0], &moved, edits[0].With)...)
+	after := bytes.TrimLeft(raw[value.End:], " \t\r\n")
+	if after[0] == ',' {
+		after = after[1:]
+	}
+	return wire.Span{Start: uint32(start), End: uint32(len(raw) - len(after))} //nolint:gosec // both lie in raw
 }
 
 // appendCancel appends notifications/cancelled for our request id.

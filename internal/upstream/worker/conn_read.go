@@ -125,6 +125,7 @@ func (c *conn) response(m *wire.Message, own bool) {
 		return
 	}
 	reply := replyOf(m)
+	reply.Era = c.era()
 	if !own {
 		reply.Result, reply.Error = bytes.Clone(reply.Result), bytes.Clone(reply.Error)
 	}

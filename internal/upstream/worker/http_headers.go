@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"encoding/base64"
 	"maps"
 	"net/http"
 	"strings"
@@ -108,7 +107,7 @@ func (h *headers) mirror(method, name string, named bool) http.Header {
 	header := maps.Clone(h.post)
 	header[headerMethod] = []string{method}
 	if named {
-		header[headerName] = []string{headerValue(name)}
+		header[headerName] = []string{wire.EncodeHeaderValue(name)}
 	}
 	return header
 }
@@ -127,7 +126,7 @@ func withParams(header http.Header, params []exchange.Header) (http.Header, erro
 	header = maps.Clone(header)
 	size := 0
 	for _, p := range params {
-		value := headerValue(p.Value)
+		value := wire.EncodeHeaderValue(p.Value)
 		size += len(p.Name) + len(value)
 		if !isToken(p.Name) {
 			return nil, durward.Errorf(durward.Invalid, "", "the tool wants an argument mirrored in a header whose name %q is no header name", scrubbed([]byte(p.Name)))
@@ -160,19 +159,4 @@ func rewritten(r *exchange.Request, at wire.Span) (string, bool) {
 		return wire.Unquote(r.Name)
 	}
 	return r.Params.String(at)
-}
-
-// headerValue writes a value as a header can carry it: as it stands if it is
-// visible ASCII with spaces only inside and cannot be taken for an encoded one,
-// else in the base64 form (SEP-2243).
-func headerValue(s string) string {
-	const open, end = "=?base64?", "?="
-	plain := s == strings.Trim(s, " \t") && (!strings.HasPrefix(s, open) || !strings.HasSuffix(s, end))
-	for i := 0; plain && i < len(s); i++ {
-		plain = s[i] >= ' ' && s[i] < 0x7F
-	}
-	if plain {
-		return s
-	}
-	return open + base64.StdEncoding.EncodeToString([]byte(s)) + end
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"durward"
@@ -71,9 +72,12 @@ func (s *streamable) begin(ctx context.Context, o opening) <-chan answer {
 	return reply
 }
 
-// openingID is the id of the requests of the handshake, of which there is one at
-// a time. The core's ids begin at 1.
-const openingID = 0
+// openingID is the id of the requests of the handshake, of which there is one at a time.
+const openingID = idInitialize
+
+func (o *opening) body() []byte {
+	return wire.AppendRequest(nil, strconv.AppendUint(nil, openingID, 10), o.method, o.params)
+}
 
 // ask sends a request of the handshake.
 func (s *streamable) ask(ctx context.Context, o *opening) answer {
@@ -85,7 +89,7 @@ func (s *streamable) ask(ctx context.Context, o *opening) answer {
 	if err != nil {
 		return answer{err: err}
 	}
-	resp, f := s.remote.do(ctx, http.MethodPost, header, wire.AppendRequest(nil, []byte{'0' + openingID}, o.method, o.params))
+	resp, f := s.remote.do(ctx, http.MethodPost, header, o.body())
 	if f != nil {
 		return answer{err: errorOf(f)}
 	}

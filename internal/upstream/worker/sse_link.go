@@ -208,7 +208,7 @@ func (e *eventStream) begin(ctx context.Context, o opening) <-chan answer {
 }
 
 func (e *eventStream) ask(ctx context.Context, o *opening) answer {
-	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, wire.AppendRequest(nil, []byte{'0' + openingID}, o.method, o.params))
+	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, o.body())
 	if f != nil {
 		return answer{err: errorOf(f)}
 	}

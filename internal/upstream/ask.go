@@ -1,0 +1,167 @@
+package upstream
+
+import (
+	"context"
+	"strconv"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// asking is a request of the server that a requester is asked to answer. Guarded by Server.mu.
+type asking struct {
+	call   uint64
+	cancel context.CancelFunc
+}
+
+// asked takes a request of a legacy server: sampling, elicitation or roots. It is
+// put to the requester of the call it belongs to. One that does not say which
+// call that is, as over stdio, is put to somebody only if all calls in flight
+// are of one principal and one session; otherwise the server gets an error. A
+// request for roots while nobody calls is answered with none: nobody is there,
+// so nobody grants any, and a server that insists on an answer can start.
+func (c *conn) asked(r *exchange.ServerRequest) {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.heard()
+	s.isolate(c)
+	if s.closed || c.closed != nil {
+		return
+	}
+	p := c.calls[r.Related]
+	if r.Related == 0 {
+		p = c.attribute(true)
+	}
+	switch {
+	case p != nil && p.out != nil && len(c.asks) < s.opt.Limits.Asks:
+		c.put(p, r)
+	case p != nil && p.out != nil:
+		s.tally("too-many-requests", 1)
+		c.answerAsync(r.ID, refusal(wire.CodeRateLimited, strconv.Itoa(s.opt.Limits.Asks)+" requests of this server wait for an answer (limits.asks)"))
+	case r.Method == wire.MethodRootsList && c.idle():
+		c.answerAsync(r.ID, exchange.Reply{Result: []byte(`{"roots":[]}`)})
+	default:
+		s.tally("unattributed-request", 1)
+		c.answerAsync(r.ID, refusal(wire.CodeInternal, "the gateway cannot tell which of its clients this request is for; send it during the call it belongs to"))
+	}
+}
+
+// idle reports whether no requester has a call in flight. mu is held.
+func (c *conn) idle() bool {
+	for _, p := range c.calls {
+		if p.out != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// put asks the requester of p in the background. mu is held.
+func (c *conn) put(p *pending, r *exchange.ServerRequest) {
+	s := c.s
+	ctx, cancel := context.WithCancel(s.ctx)
+	a := &asking{call: p.id, cancel: cancel}
+	c.asks[r.ID] = a
+	p.asks++
+	out := p.out
+	s.tasks.Go(func() {
+		defer cancel()
+		reply := out.Ask(ctx, r.Method, r.Params)
+		if c.settleAsk(r.ID, a) {
+			c.answer(r.ID, reply)
+		}
+	})
+}
+
+// settleAsk takes a request off the table; false if it is not wanted any more.
+func (c *conn) settleAsk(id uint64, a *asking) bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.asks[id] != a {
+		return false
+	}
+	delete(c.asks, id)
+	if p := c.calls[a.call]; p != nil {
+		p.asks--
+	}
+	return true
+}
+
+// dropAsks withdraws what was asked during a call that is over: its requester
+// can not be reached any more. The server gets an error. mu is held.
+func (c *conn) dropAsks(call uint64) {
+	for id, a := range c.asks {
+		if a.call == call {
+			delete(c.asks, id)
+			a.cancel()
+			c.answerAsync(id, refusal(wire.CodeInternal, "the call during which this was asked has ended"))
+		}
+	}
+}
+
+// withdrawn handles the server's cancellation of a request it made.
+func (c *conn) withdrawn(params []byte) {
+	id, _ := strconv.ParseUint(string(wire.Get(params, "requestId")), 10, 64)
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.heard()
+	a := c.asks[id]
+	if a == nil {
+		return
+	}
+	delete(c.asks, id)
+	if p := c.calls[a.call]; p != nil {
+		p.asks--
+	}
+	a.cancel()
+}
+
+// answerAsync answers from a goroutine of its own: Receive must not call back
+// into the connection. mu is held.
+func (c *conn) answerAsync(id uint64, reply exchange.Reply) {
+	if c.s.closed || c.closed != nil {
+		return
+	}
+	c.s.tasks.Go(func() { c.answer(id, reply) })
+}
+
+func (c *conn) answer(id uint64, reply exchange.Reply) {
+	<-c.attached
+	if c.wire != nil {
+		_ = c.wire.Send(&exchange.Response{ID: id, Reply: reply}) // a closed link needs no answer
+	}
+}
+
+func refusal(code int, message string) exchange.Reply {
+	return exchange.Reply{Error: wire.AppendError(nil, code, message, nil)}
+}
+
+// isolate gives every principal a connection of its own from now on, once a
+// shared legacy stdio server turns out to ask: it does not say for whom. The
+// shared connection goes on for one principal: the one whose call is in flight,
+// else the only one that ever called, else the next that comes. mu is held.
+func (s *Server) isolate(c *conn) {
+	if s.instances != durward.InstancesShared || s.opt.Spec.Transport != durward.TransportStdio || !c.legacy() {
+		return
+	}
+	s.instances = durward.InstancesPrincipal
+	s.tally("switched-to-instances-principal", 1)
+	l := c.link
+	var newest *pending
+	for _, p := range c.calls {
+		if p.out != nil && (newest == nil || p.id > newest.id) {
+			newest = p
+		}
+	}
+	switch {
+	case newest != nil:
+		l.claimed, l.owner = true, newest.key.Principal
+	case c.user != "" && !c.mixed:
+		l.claimed, l.owner = true, c.user
+	}
+}
+
+// legacy is false while the handshake is not done. mu is held.
+func (c *conn) legacy() bool { return c.opened != nil && c.opened.Era == wire.Legacy }

@@ -1,0 +1,322 @@
+package upstream
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// listenState is what the modern servers' subscriptions/listen has to carry, and
+// who waits for it. Guarded by Server.mu.
+type listenState struct {
+	changed chan struct{} // one slot: the set of URIs is another one
+	waiters []chan struct{}
+	id      uint64          // of the listen that was sent last
+	acked   []chan struct{} // closed when that one is acknowledged or has failed
+}
+
+// ackWait is how long Subscribe waits for a modern server's word that it listens.
+const ackWait = 5 * time.Second
+
+// Subscribe asks the server to report changes of a resource, unless somebody has
+// done so before. A connection that is opened later is asked again.
+func (s *Server) Subscribe(ctx context.Context, uri string) error {
+	if err := s.lockSub(ctx); err != nil {
+		return err
+	}
+	defer s.unlockSub()
+	s.mu.Lock()
+	if n := s.uris[uri]; n > 0 {
+		s.uris[uri]++
+		s.mu.Unlock()
+		return nil
+	}
+	full := len(s.uris) >= s.opt.Limits.Subscriptions
+	s.mu.Unlock()
+	if full {
+		return durward.Errorf(durward.Unavailable, s.op(), "%d resources are subscribed to; raise limits.subscriptions", s.opt.Limits.Subscriptions)
+	}
+	c, err := s.primaryConn(ctx)
+	if err != nil {
+		return err
+	}
+	if c.opened.Era == wire.Legacy {
+		if _, err := c.call(ctx, wire.MethodSubscribe, uriParams(uri)); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.uris[uri]++
+	s.idleSince = time.Time{}
+	var acked chan struct{}
+	if c.opened.Era == wire.Modern {
+		acked = make(chan struct{})
+		s.listen.waiters = append(s.listen.waiters, acked)
+		s.relisten()
+	}
+	s.mu.Unlock()
+	if acked != nil {
+		awaitAck(ctx, c, acked)
+	}
+	return nil
+}
+
+// awaitAck waits until the server listens. That it takes long is no error: the
+// subscription stands, and is repeated on every connection.
+func awaitAck(ctx context.Context, c *conn, acked <-chan struct{}) {
+	timer := time.NewTimer(ackWait)
+	defer timer.Stop()
+	select {
+	case <-acked:
+	case <-c.gone:
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// Unsubscribe takes one Subscribe back. The server is told in the background.
+func (s *Server) Unsubscribe(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch n := s.uris[uri]; {
+	case n > 1:
+		s.uris[uri]--
+		return
+	case n == 0:
+		return
+	}
+	delete(s.uris, uri)
+	s.idleSince = time.Time{}
+	if s.closed {
+		return
+	}
+	s.relisten()
+	s.tasks.Go(func() { s.unsubscribe(uri) })
+}
+
+// unsubscribe tells a legacy server, unless somebody has subscribed again meanwhile.
+func (s *Server) unsubscribe(uri string) {
+	if s.lockSub(s.ctx) != nil {
+		return
+	}
+	defer s.unlockSub()
+	s.mu.Lock()
+	c, again := s.primary.up, s.uris[uri] > 0
+	s.mu.Unlock()
+	if c == nil || again || c.opened.Era != wire.Legacy {
+		return
+	}
+	if _, err := c.call(s.ctx, wire.MethodUnsubscribe, uriParams(uri)); err != nil {
+		s.count("unsubscribe-failed", 1)
+	}
+}
+
+// lockSub makes subscriptions one at a time, so that the server sees them in the
+// order in which they were made and taken back.
+func (s *Server) lockSub(ctx context.Context) error {
+	select {
+	case s.sub <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return durward.Errorf(durward.Timeout, s.op(), "the call ended while other subscriptions of this server were under way")
+	case <-s.ctx.Done():
+		return durward.Errorf(durward.Unavailable, s.op(), "the gateway is stopping")
+	}
+}
+
+func (s *Server) unlockSub() { <-s.sub }
+
+// relisten has the listen of a modern server opened anew. mu is held.
+func (s *Server) relisten() {
+	select {
+	case s.listen.changed <- struct{}{}:
+	default:
+	}
+}
+
+// listenLoop keeps one subscriptions/listen open on a modern primary connection
+// (2026-07-28, basic/patterns/subscriptions) that carries the list changes the
+// server declares and all URIs; it is opened anew when the set changes.
+func (c *conn) listenLoop() {
+	wait := relistFirst / 2
+	var open *pending
+	for {
+		next := c.openListen(open)
+		open = next
+		var ended <-chan *exchange.Response
+		if open != nil {
+			ended = open.answer
+		}
+		select {
+		case <-c.gone:
+			c.listenOver()
+			return
+		case <-c.s.listen.changed:
+			pause(c, coalesceFor)
+		case r := <-ended:
+			c.recycleListen(open)
+			open = nil
+			c.listenOver()
+			if !c.listenAgain(r, &wait) {
+				return
+			}
+		}
+	}
+}
+
+// openListen replaces one listen by another. Over pipes the old one is closed
+// first: some servers keep one per connection. Over HTTP the new one is opened
+// first, so that nothing is missed in between.
+func (c *conn) openListen(old *pending) *pending {
+	overlap := c.s.opt.Spec.Transport != durward.TransportStdio
+	if !overlap {
+		c.closeListen(old)
+	}
+	next := c.startListen()
+	if overlap {
+		c.closeListen(old)
+	}
+	return next
+}
+
+func (c *conn) startListen() *pending {
+	s := c.s
+	s.mu.Lock()
+	select {
+	case <-s.listen.changed: // what follows sees it
+	default:
+	}
+	waiters := s.listen.waiters
+	s.listen.waiters = nil
+	params := s.listenParams(c)
+	if params == nil || c.closed != nil {
+		s.mu.Unlock()
+		release(waiters)
+		return nil
+	}
+	p := s.enter(c, standing)
+	id := p.id
+	s.listen.id, s.listen.acked = id, append(s.listen.acked, waiters...)
+	s.mu.Unlock()
+	call := &exchange.Call{ID: id, Request: s.request(c, wire.MethodListen, params)}
+	if err := c.wire.Send(call); err != nil {
+		s.mu.Lock()
+		if c.calls[id] == p {
+			c.remove(p)
+			s.deliver(p, c.notSent(id, err))
+		}
+		s.mu.Unlock()
+	}
+	return p
+}
+
+func (c *conn) notSent(id uint64, err error) *exchange.Response {
+	return &exchange.Response{ID: id, Fault: &exchange.Fault{Kind: uint8(durward.Unavailable), Message: err.Error()}}
+}
+
+// listenParams is the filter; nil when there is nothing to listen to. mu is held.
+func (s *Server) listenParams(c *conn) []byte {
+	var members []wire.Member
+	for _, m := range []struct{ capability, filter string }{
+		{"tools", "toolsListChanged"}, {"prompts", "promptsListChanged"}, {"resources", "resourcesListChanged"},
+	} {
+		if c.declares(m.capability, "listChanged") {
+			members = append(members, wire.Member{Name: m.filter, Value: []byte("true")})
+		}
+	}
+	if len(s.uris) > 0 {
+		list := []byte{'['}
+		for i, uri := range slices.Sorted(maps.Keys(s.uris)) {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = wire.AppendQuote(list, uri)
+		}
+		members = append(members, wire.Member{Name: "resourceSubscriptions", Value: append(list, ']')})
+	}
+	if len(members) == 0 {
+		return nil
+	}
+	filter := wire.AppendObject(nil, nil, nil, members...)
+	return wire.AppendObject(nil, nil, nil, wire.Member{Name: "notifications", Value: filter})
+}
+
+// closeListen ends a listen that is open or has ended meanwhile.
+func (c *conn) closeListen(p *pending) {
+	if p == nil {
+		return
+	}
+	s := c.s
+	s.mu.Lock()
+	open := c.calls[p.id] == p
+	if open {
+		c.remove(p)
+	}
+	id := p.id
+	s.mu.Unlock()
+	if open {
+		_ = c.wire.Send(&exchange.Cancel{ID: id, Reason: "the set of subscriptions has changed"}) // a closed link needs no cancel
+	} else {
+		<-p.answer
+	}
+	c.recycleListen(p)
+}
+
+func (c *conn) recycleListen(p *pending) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	c.s.recycle(p)
+}
+
+// acknowledged lets those go on who wait for the listen.
+func (c *conn) acknowledged(related uint64) {
+	c.s.mu.Lock()
+	c.heard()
+	var acked []chan struct{}
+	if related == 0 || related == c.s.listen.id {
+		acked, c.s.listen.acked = c.s.listen.acked, nil
+	}
+	c.s.mu.Unlock()
+	release(acked)
+}
+
+func (c *conn) listenOver() {
+	c.s.mu.Lock()
+	acked := c.s.listen.acked
+	c.s.listen.acked = nil
+	c.s.mu.Unlock()
+	release(acked)
+}
+
+func release(waiters []chan struct{}) {
+	for _, w := range waiters {
+		close(w)
+	}
+}
+
+// listenAgain waits before a listen that ended is opened anew; false when the
+// connection is over. A server that refuses it is asked again when the set
+// changes, or after a while that doubles.
+func (c *conn) listenAgain(r *exchange.Response, wait *time.Duration) bool {
+	after := time.Second // it ended in order
+	if r.Error != nil || r.Fault != nil {
+		c.s.count("listen-ended", 1)
+		*wait = min(relistMost, 2**wait)
+		after = *wait
+	}
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-c.gone:
+		return false
+	case <-c.s.listen.changed:
+		pause(c, coalesceFor)
+	case <-timer.C:
+	}
+	return true
+}

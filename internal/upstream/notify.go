@@ -1,0 +1,243 @@
+package upstream
+
+import (
+	"time"
+
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// notified takes a notification of the server to where it belongs.
+func (c *conn) notified(n *exchange.Notification) {
+	switch n.Method {
+	case wire.NoteToolsChanged:
+		c.changed(1 << kindTools)
+	case wire.NotePromptsChanged:
+		c.changed(1 << kindPrompts)
+	case wire.NoteResourcesChanged:
+		c.changed(1<<kindResources | 1<<kindTemplates)
+	case wire.NoteAcknowledged:
+		c.acknowledged(n.Related)
+	case wire.NoteCancelled:
+		c.withdrawn(n.Params)
+	case wire.NoteMessage:
+		c.logged(n)
+	case wire.NoteResourceUpdated:
+		c.pass(nil, n)
+	default:
+		c.related(n)
+	}
+}
+
+// related passes on what belongs to a call, and the rest to the Observer. It is
+// called in the order of arrival, so progress is there before the result.
+func (c *conn) related(n *exchange.Notification) {
+	c.s.mu.Lock()
+	c.heard()
+	var out exchange.Stream
+	if p := c.calls[n.Related]; p != nil {
+		out = p.out
+	}
+	if out == nil && n.Method == wire.NoteProgress {
+		c.s.tally("unknown-progress", 1)
+		c.s.mu.Unlock()
+		return
+	}
+	c.s.mu.Unlock()
+	c.deliver(out, n)
+}
+
+// pass notes the sign of life and passes n on.
+func (c *conn) pass(out exchange.Stream, n *exchange.Notification) {
+	c.s.mu.Lock()
+	c.heard()
+	c.s.mu.Unlock()
+	c.deliver(out, n)
+}
+
+func (c *conn) deliver(out exchange.Stream, n *exchange.Notification) {
+	if out != nil {
+		out.Notify(n.Method, n.Params)
+		return
+	}
+	c.s.opt.Observer.Notification(c.s.name, *n)
+}
+
+// logged passes a log message to the call it belongs to, if that wants it. One
+// that says nothing about its call goes to the newest call of the principal whose
+// calls are the only ones in flight; if there are others, it could be about
+// somebody else's data, and is dropped.
+func (c *conn) logged(n *exchange.Notification) {
+	s := c.s
+	s.mu.Lock()
+	c.heard()
+	p := c.calls[n.Related]
+	if n.Related == 0 {
+		p = c.attribute(false)
+	}
+	if p == nil || p.out == nil {
+		s.tally("unattributed-log", 1)
+		s.mu.Unlock()
+		return
+	}
+	out := p.out
+	if !wanted(p, n.Params) {
+		out = nil
+	}
+	s.mu.Unlock()
+	if out != nil {
+		out.Notify(n.Method, n.Params)
+	}
+}
+
+// wanted reports whether the requester asked for messages of this severity. A
+// modern one gets none it did not ask for; a legacy one that never set a level
+// gets what the server sends (2025-11-25, server/utilities/logging).
+func wanted(p *pending, params []byte) bool {
+	if p.level == "" {
+		return p.legacy
+	}
+	level, _ := wire.Unquote(wire.Get(params, "level"))
+	return severity(level) >= severity(p.level)
+}
+
+// severity orders the levels of RFC 5424; an unknown one is the most severe, so
+// that nothing is lost.
+func severity(level string) int {
+	switch level {
+	case "debug":
+		return 0
+	case "info":
+		return 1
+	case "notice":
+		return 2
+	case "warning":
+		return 3
+	case "error":
+		return 4
+	case "critical":
+		return 5
+	case "alert":
+		return 6
+	default:
+		return 7
+	}
+}
+
+// attribute returns the newest call that something without any relation can
+// belong to: all calls in flight are of one principal, and with sameSession of
+// one session, and no call of anybody else was given up a moment ago, which the
+// server may still be working at. Otherwise nil. mu is held.
+func (c *conn) attribute(sameSession bool) *pending {
+	var newest *pending
+	for _, p := range c.calls {
+		if p.out == nil {
+			continue
+		}
+		if newest != nil && !p.key.same(newest.key, sameSession) {
+			return nil
+		}
+		if newest == nil || p.id > newest.id {
+			newest = p
+		}
+	}
+	if newest == nil || c.ghost.contradicts(newest.key, sameSession) {
+		return nil
+	}
+	return newest
+}
+
+func (k Key) same(other Key, sameSession bool) bool {
+	return k.Principal == other.Principal && (!sameSession || k.Session == other.Session)
+}
+
+// ghost remembers whose calls were given up: the server may go on with them and
+// ask or log on their behalf. Guarded by Server.mu.
+type ghost struct {
+	until      time.Time
+	key        Key
+	principals bool // of more than one principal
+	sessions   bool // of more than one session
+}
+
+// haunt notes a call that was given up. mu is held.
+func (c *conn) haunt(k Key) {
+	g := &c.ghost
+	now := time.Now()
+	if now.After(g.until) {
+		*g = ghost{key: k}
+	}
+	g.principals = g.principals || g.key.Principal != k.Principal
+	g.sessions = g.sessions || g.key != k
+	g.until = now.Add(ghostFor)
+}
+
+func (g *ghost) contradicts(k Key, sameSession bool) bool {
+	if time.Now().After(g.until) {
+		return false
+	}
+	return g.principals || sameSession && g.sessions || !g.key.same(k, sameSession)
+}
+
+// SetLevel tells legacy servers to send log messages of this level and above;
+// the caller gives the most verbose level that anybody wants. Modern servers are
+// told with each request.
+func (s *Server) SetLevel(level string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.level = level
+	for _, l := range s.links {
+		if c := l.up; c != nil && !s.closed && c.opened.Era == wire.Legacy {
+			s.tasks.Go(func() { c.tellLevel(level) })
+		}
+	}
+}
+
+// raiseLevel reports whether a legacy server has to be told to say more, because
+// a request wants more than it was asked for so far. mu is held.
+func (s *Server) raiseLevel(c *conn, level string) bool {
+	if level == "" || c.opened.Era != wire.Legacy || s.level != "" && severity(s.level) <= severity(level) {
+		return false
+	}
+	s.level = level
+	return true
+}
+
+// tellLevel does not wait for the answer.
+func (c *conn) tellLevel(level string) {
+	s := c.s
+	s.mu.Lock()
+	if level == "" || level == c.level || c.closed != nil || !c.declares("logging", "") {
+		s.mu.Unlock()
+		return
+	}
+	c.level = level
+	p := s.enter(c, unattended)
+	id := p.id
+	s.mu.Unlock()
+	call := &exchange.Call{ID: id, Request: s.request(c, wire.MethodSetLevel, []byte(`{"level":`+wire.Quote(level)+`}`))}
+	if c.wire.Send(call) == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.calls[id] == p {
+		c.remove(p)
+		s.recycle(p)
+	}
+}
+
+// RootsChanged tells legacy servers that the roots of a client changed.
+func (s *Server) RootsChanged() {
+	s.mu.Lock()
+	var conns []*conn
+	for _, l := range s.links {
+		if l.up != nil && l.up.opened.Era == wire.Legacy {
+			conns = append(conns, l.up)
+		}
+	}
+	s.mu.Unlock()
+	for _, c := range conns {
+		_ = c.wire.Send(&exchange.Notification{Method: wire.NoteRootsChanged}) // one that is over needs none
+	}
+}

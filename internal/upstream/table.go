@@ -1,0 +1,109 @@
+package upstream
+
+import (
+	"time"
+
+	"durward/internal/exchange"
+)
+
+// pendingKind says who waits for an answer.
+type pendingKind uint8
+
+const (
+	caller     pendingKind = iota // somebody at Do
+	internal                      // this package
+	standing                      // a listen, which is meant to stay open
+	unattended                    // nobody
+)
+
+// pending is a call that is on the table of a connection. Whoever takes it off
+// the table, under Server.mu, is the only one to send on answer. Its fields are
+// set before it is on the table and read under mu. They are used again and
+// again, per server, so that a call costs no channel and no timer.
+type pending struct {
+	id     uint64
+	kind   pendingKind
+	key    Key
+	out    exchange.Stream // nil unless kind is caller
+	level  string          // least severe log message wanted; "" = none asked for
+	legacy bool            // the requester is of the legacy era
+	tool   bool            // it is a tools/call
+	asks   int             // requests of the server that wait for this requester
+
+	answer chan *exchange.Response // one slot
+	timer  *time.Timer             // stopped while it is not on the table; nil before its first use
+}
+
+// maxFree bounds how many are kept for the next calls.
+const maxFree = 256
+
+// enter puts a call on the table of c, which is not over. mu is held.
+func (s *Server) enter(c *conn, kind pendingKind) *pending {
+	var p *pending
+	if n := len(s.free); n > 0 {
+		p = s.free[n-1]
+		s.free = s.free[:n-1]
+	} else {
+		p = &pending{answer: make(chan *exchange.Response, 1)}
+	}
+	s.nextID++
+	p.id, p.kind = s.nextID, kind
+	c.calls[p.id] = p
+	if kind == internal {
+		c.busy++
+	}
+	return p
+}
+
+// note counts a caller's call, once its fields are set. mu is held.
+func (c *conn) note(p *pending) {
+	c.busy++
+	if p.tool {
+		c.tools++
+	}
+	switch {
+	case c.user == "" && !c.mixed:
+		c.user = p.key.Principal
+	case c.user != p.key.Principal:
+		c.mixed = true
+	}
+}
+
+// remove takes a call off the table. mu is held.
+func (c *conn) remove(p *pending) {
+	delete(c.calls, p.id)
+	if p.kind == caller || p.kind == internal {
+		c.busy--
+	}
+	if p.tool {
+		c.tools--
+	}
+	if p.asks > 0 {
+		c.dropAsks(p.id)
+	}
+	if c.drained != nil && c.busy == 0 {
+		close(c.drained)
+		c.drained = nil
+	}
+}
+
+// recycle keeps p for another call. mu is held; p is on no table and its slot is empty.
+func (s *Server) recycle(p *pending) {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	*p = pending{answer: p.answer, timer: p.timer}
+	if len(s.free) < maxFree {
+		s.free = append(s.free, p)
+	}
+}
+
+// alarm fires after d. Since Go 1.23 a stopped or reset timer delivers nothing stale.
+func (p *pending) alarm(d time.Duration) <-chan time.Time {
+	if p.timer == nil {
+		p.timer = time.NewTimer(d)
+	} else {
+		p.timer.Reset(d)
+	}
+	return p.timer.C
+}
