@@ -41,7 +41,7 @@ func (k kind) fields() int {
 	case kindCancel:
 		return 2
 	case kindResponse:
-		return 11
+		return 12
 	case kindNotification, kindAnomaly:
 		return 3
 	case kindServerRequest:
@@ -184,6 +184,7 @@ func (p *packer) response(m *exchange.Response) {
 	p.bytes(m.Error)
 	p.text(m.ResultType)
 	p.flag(m.IsError)
+	p.number(uint64(m.Era))
 	p.flag(m.Fault != nil)
 	f := m.Fault
 	if f == nil {
@@ -388,7 +389,7 @@ func (u *unpacker) call() *exchange.Call {
 
 func (u *unpacker) response() *exchange.Response {
 	m := &exchange.Response{ID: u.number()}
-	m.Result, m.Error, m.ResultType, m.IsError = u.bytes(), u.bytes(), u.text(), u.flag()
+	m.Result, m.Error, m.ResultType, m.IsError, m.Era = u.bytes(), u.bytes(), u.text(), u.flag(), u.era()
 	has := u.flag()
 	if f := u.fault(); has {
 		m.Fault = &f

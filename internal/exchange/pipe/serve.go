@@ -41,6 +41,9 @@ func Serve(rw io.ReadWriteCloser, open func(exchange.LinkSpec, exchange.Sink) ex
 	case err := <-read:
 		far.link.Close()
 		<-far.ended
+		if far.told {
+			return nil // it hung up because it has Closed
+		}
 		return lostCore(err)
 	}
 }
@@ -57,7 +60,8 @@ type farEnd struct {
 	rw     io.ReadWriteCloser
 	framer *framer
 	link   exchange.Link
-	ended  chan struct{} // closed after Closed was sent
+	ended  chan struct{} // closed after Closed was sent, or could not be
+	told   bool          // the core has Closed; set before ended is closed
 }
 
 // Receive sends m to the core. A write that fails is of no interest here: the
@@ -68,6 +72,7 @@ func (f *farEnd) Receive(m exchange.Message) {
 		f.tooLarge(m, err)
 	}
 	if _, ok := m.(*exchange.Closed); ok {
+		f.told = err == nil
 		close(f.ended)
 	}
 }
