@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// core is the gateway as its edges see it.
+type core Gateway
+
+var _ exchange.Core = (*core)(nil)
+
+// Serve is the path of a call, from the entrance to the reply: every method of
+// every entrance takes it.
+func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
+	g := (*Gateway)(c)
+	p, err := g.open(ctx, in) // who wants what, and where it goes
+	if err != nil {
+		return exchange.Fail(err)
+	}
+	decision, err := g.decide(ctx, &p.call)
+	if err != nil {
+		return exchange.Fail(err)
+	}
+	if err := g.recorder.Intent(ctx, &p.call, decision); err != nil { // written before it acts
+		return exchange.Fail(err)
+	}
+	reply := refusal(decision)
+	if decision.Action == durward.Allow {
+		reply = g.review(ctx, &p.call, p.serve(ctx, p, out))
+	}
+	g.recorder.Outcome(ctx, &p.call, outcome(ctx, p, decision, reply))
+	return reply
+}
+
+// passage is one request on its way through the gateway.
+type passage struct {
+	call  durward.Call
+	in    *exchange.Inbound
+	serve handler
+	to    target
+	sent  int // how often it was handed to a server
+}
+
+// handler does what a method asks for.
+type handler func(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply
+
+// open finds out what a request is for.
+func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) (*passage, error) {
+	p := &passage{in: in, call: durward.Call{
+		ID: durward.NewCallID(), Caller: in.Caller, Route: in.Route, Method: in.Method, Received: in.Received,
+		RequestID: in.ID, Params: in.Params.Raw, Arguments: in.Params.Arguments.Of(in.Params.Raw),
+	}}
+	if err := g.resolve(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// decide asks policy. Doubt means no: an error is a block.
+func (g *Gateway) decide(ctx context.Context, call *durward.Call) (durward.Decision, error) {
+	d, err := g.decider.Decide(ctx, call)
+	if err != nil {
+		g.log.WarnContext(ctx, "policy could not decide; the call is blocked", "call", call.ID, "error", err)
+		return durward.Decision{Action: durward.Block, Reason: "evaluation"}, nil
+	}
+	return d, nil
+}
+
+// review lets policy see the whole result before the caller does. A refused
+// result is dropped entirely.
+func (g *Gateway) review(ctx context.Context, call *durward.Call, reply exchange.Reply) exchange.Reply {
+	if reply.Result == nil {
+		return reply
+	}
+	d, err := g.decider.DecideResult(ctx, call, reply.Result)
+	switch {
+	case err != nil:
+		return refusal(durward.Decision{Action: durward.Block, Reason: "evaluation"})
+	case d.Action != durward.Allow:
+		return refusal(d)
+	default:
+		return reply
+	}
+}
+
+// refusal is what the agent sees of a decision: that it was refused, not why.
+func refusal(d durward.Decision) exchange.Reply {
+	if d.Action == durward.Allow {
+		return exchange.Reply{}
+	}
+	return exchange.Fail(&wire.CodeError{Code: wire.CodeRefused, Message: "refused by policy", Data: []byte(`{"reason":"policy"}`)})
+}
+
+// outcome classifies a reply for the record.
+func outcome(ctx context.Context, p *passage, d durward.Decision, reply exchange.Reply) durward.Outcome {
+	o := durward.Outcome{Status: durward.StatusOK, Result: reply.Result, Error: reply.Error, Attempts: p.sent, Finished: time.Now()}
+	switch {
+	case d.Action != durward.Allow:
+		o.Status = durward.StatusRefused
+	case reply.IsError:
+		o.Status = durward.StatusToolError
+	case reply.Error == nil:
+	case errors.Is(ctx.Err(), context.Canceled):
+		o.Status = durward.StatusCancelled
+	default:
+		o.Status = statusOf(reply.Error)
+	}
+	return o
+}
+
+func statusOf(failure []byte) durward.Status {
+	switch code, _ := wire.ErrorCode(failure); code {
+	case wire.CodeRefused:
+		return durward.StatusRefused
+	case wire.CodeTimeout:
+		return durward.StatusTimeout
+	case wire.CodeUnknownOutcome:
+		return durward.StatusUnknown
+	default:
+		return durward.StatusError
+	}
+}

@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/identity"
+	"durward/internal/session"
+	"durward/internal/transport"
+)
+
+// edges are the entrances and what they need: who is speaking, and the sessions.
+type edges struct {
+	*transport.Edge
+	gate     *identity.Gate
+	sessions *session.Store
+	stop     context.CancelFunc // ends the keeper of the sessions
+	done     sync.WaitGroup
+}
+
+func newEdges(core exchange.Core, opt Options) (*edges, error) {
+	gate, err := identity.New(opt.Access.identity())
+	if err != nil {
+		return nil, err
+	}
+	store := session.New(opt.Limits.session())
+	edge, err := transport.New(transport.Options{
+		Core: core, Auth: gate, Sessions: transport.SessionsOf(store), Limits: opt.Limits.transport(), KeepAlive: opt.Limits.KeepAlive,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &edges{Edge: edge, gate: gate, sessions: store, stop: cancel}
+	e.done.Go(func() { _ = store.Run(ctx) }) // it returns when ctx ends, with nothing to tell
+	return e, nil
+}
+
+// Close lets requests in flight finish for a moment and ends all sessions.
+func (e *edges) Close() error {
+	err := e.Edge.Close()
+	e.stop()
+	e.done.Wait()
+	return err
+}
+
+// Handler serves /mcp, /servers/NAME/mcp and /toolsets/NAME/mcp.
+func (g *Gateway) Handler() http.Handler { return g.edges }
+
+// Admit says who sends an HTTP request, by the same rules as [Gateway.Handler].
+func (g *Gateway) Admit(r *http.Request) (durward.Caller, error) { return g.edges.gate.Admit(r) }

@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"context"
+
+	"durward"
+)
+
+// Decider decides every call: the one gate. It is called by many goroutines.
+type Decider interface {
+	// Decide decides a call before anything is done. An error blocks the call.
+	Decide(ctx context.Context, call *durward.Call) (durward.Decision, error)
+	// DecideResult decides whether the caller may have the result. An error withholds it.
+	DecideResult(ctx context.Context, call *durward.Call, result []byte) (durward.Decision, error)
+	// Visible reports whether a tool is listed for the caller: false for one that Decide would always block.
+	Visible(caller *durward.Caller, tool *durward.Call) bool
+}
+
+// Recorder writes every call down: Intent before it acts, Outcome after.
+type Recorder interface {
+	// Intent returns once the call is recorded. An error refuses the call.
+	Intent(ctx context.Context, call *durward.Call, d durward.Decision) error
+	// Outcome records how a call ended. The reply is not delayed by it.
+	Outcome(ctx context.Context, call *durward.Call, o durward.Outcome)
+}
+
+// allowAll is the policy of a gateway that was given none. Status says so.
+type allowAll struct{}
+
+func (allowAll) Decide(context.Context, *durward.Call) (durward.Decision, error) {
+	return durward.Decision{Action: durward.Allow, Layer: "none"}, nil
+}
+
+func (allowAll) DecideResult(context.Context, *durward.Call, []byte) (durward.Decision, error) {
+	return durward.Decision{Action: durward.Allow, Layer: "none"}, nil
+}
+
+func (allowAll) Visible(*durward.Caller, *durward.Call) bool { return true }
+
+// recordNothing is the ledger of a gateway that was given none. Status says so.
+type recordNothing struct{}
+
+func (recordNothing) Intent(context.Context, *durward.Call, durward.Decision) error { return nil }
+func (recordNothing) Outcome(context.Context, *durward.Call, durward.Outcome)       {}

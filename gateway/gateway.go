@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+
+	"durward"
+	"durward/internal/builtin"
+	"durward/internal/federation"
+	"durward/internal/wire"
+)
+
+// Options configure a Gateway. The zero value is a gateway without servers that
+// lets nobody in by HTTP.
+type Options struct {
+	Servers  []durward.Server
+	Toolsets []durward.Toolset
+	Builtin  bool // offer Durward's own tools as server "local"
+	NoPrefix bool // offer the names of the only server as they are; Invalid with more than one
+
+	Version string // what we call our version towards clients and servers; default "dev"
+
+	Access Access // who may come in by HTTP
+	Limits Limits
+
+	Decider  Decider      // default: everything is allowed, and Status says so
+	Recorder Recorder     // default: nothing is recorded, and Status says so
+	Log      *slog.Logger // default: discard
+}
+
+// Gateway is a running gateway. It is safe for concurrent use.
+type Gateway struct {
+	set      *federation.Set
+	launcher closer
+	edges    *edges
+	decider  Decider
+	recorder Recorder
+	log      *slog.Logger
+	info     []byte // our own raw Implementation object
+
+	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
+	stopping chan struct{} // closed when Close begins; ends subscriptions
+	stopOnce sync.Once
+
+	levelMu sync.Mutex // guards level
+	level   int        // rank of the most verbose log level wanted; -1 when nobody said
+
+	reloadMu sync.Mutex // serialises Reload
+	noPrefix bool
+}
+
+type closer interface{ Close() error }
+
+// New starts a gateway. Servers connect in the background: New does not wait
+// for them, and a server that fails does not make it fail.
+func New(opt Options) (*Gateway, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	opt.setDefaults()
+	g := &Gateway{
+		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, stopping: make(chan struct{}), level: -1,
+		noPrefix: opt.NoPrefix, info: implementation(opt.Version),
+	}
+	opener, launcher := federation.NewOpener()
+	g.launcher = launcher
+	g.set = federation.New(federation.Options{
+		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel, Log: opt.Log,
+	})
+	edges, err := newEdges((*core)(g), opt)
+	if err != nil {
+		return nil, errors.Join(err, g.launcher.Close())
+	}
+	g.edges = edges
+	if err := g.set.Apply(opt.servers(), opt.Toolsets); err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// Reload makes servers and toolsets those of opt; servers that did not change
+// keep their connections, and clients theirs. Other options need a new Gateway.
+func (g *Gateway) Reload(opt Options) error {
+	g.reloadMu.Lock()
+	defer g.reloadMu.Unlock()
+	if err := opt.check(); err != nil {
+		return err
+	}
+	if opt.NoPrefix != g.noPrefix {
+		return durward.Errorf(durward.Conflict, "reload", "a change of prefix renames every tool and needs a restart")
+	}
+	return g.set.Apply(opt.servers(), opt.Toolsets)
+}
+
+// Close ends all subscriptions and sessions, stops all servers and returns when
+// their processes are gone. It may be called more than once.
+func (g *Gateway) Close() error {
+	var err error
+	g.stopOnce.Do(func() {
+		close(g.stopping)
+		err = errors.Join(g.edges.Close(), g.set.Close(), g.launcher.Close())
+	})
+	return err
+}
+
+func (o *Options) check() error {
+	seen := map[string]bool{}
+	enabled := 0
+	for _, s := range o.Servers {
+		if err := durward.CheckServerName(s.Name); err != nil {
+			return err
+		}
+		if seen[s.Name] {
+			return durward.Errorf(durward.Invalid, "server "+s.Name, "the name is used twice")
+		}
+		seen[s.Name] = true
+		if !s.Disabled {
+			enabled++
+		}
+	}
+	if o.Builtin {
+		enabled++
+	}
+	if o.NoPrefix && enabled != 1 {
+		return durward.Errorf(durward.Invalid, "prefix", "offering names without prefix needs exactly one enabled server, there are %d (the built-in tools count: builtin: false)", enabled)
+	}
+	return nil
+}
+
+func (o *Options) setDefaults() {
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	if o.Decider == nil {
+		o.Decider = allowAll{}
+	}
+	if o.Recorder == nil {
+		o.Recorder = recordNothing{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// servers returns the configured servers, and the built-in one if it is wanted.
+func (o *Options) servers() []durward.Server {
+	if !o.Builtin {
+		return o.Servers
+	}
+	local := durward.Server{Name: builtin.ServerName, Transport: durward.TransportBuiltin, Risk: durward.RiskLow}
+	return append([]durward.Server{local}, o.Servers...)
+}
+
+func implementation(version string) []byte {
+	return []byte(`{"name":"durward","title":"Durward","version":` + wire.Quote(version) + `}`)
+}

@@ -1,0 +1,119 @@
+package gateway
+
+import (
+	"context"
+	"strconv"
+
+	"durward/internal/exchange"
+	"durward/internal/federation"
+	"durward/internal/wire"
+)
+
+// maxSubscriptions bounds the resources of one subscriptions/listen and of one legacy session.
+const maxSubscriptions = 1000
+
+// listen serves subscriptions/listen (2026-07-28, basic/patterns/subscriptions):
+// it acknowledges, then sends events until the caller goes away or the gateway stops.
+func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
+	feed := &listenFeed{id: p.in.ID, out: out}
+	want := wire.Get(p.in.Params.Raw, "notifications")
+	filter := federation.Filter{
+		Tools:     string(wire.Get(want, "toolsListChanged")) == "true",
+		Prompts:   string(wire.Get(want, "promptsListChanged")) == "true",
+		Resources: string(wire.Get(want, "resourcesListChanged")) == "true",
+	}
+	uris, subs, err := g.subscribeAll(ctx, p, wire.Get(want, "resourceSubscriptions"), feed)
+	defer func() {
+		for _, sub := range subs {
+			sub.Close()
+		}
+	}()
+	if err != nil {
+		return exchange.Fail(err)
+	}
+	out.Notify(wire.NoteAcknowledged, acknowledged(p.in.ID, filter, uris))
+	defer g.set.Listen(p.in.Route, filter, feed)()
+	select {
+	case <-ctx.Done():
+	case <-g.stopping:
+	}
+	return exchange.Reply{Result: wire.AppendObject(nil, nil, nil, subscriptionMeta(p.in.ID), wire.Member{Name: "resultType", Value: []byte(`"complete"`)}), ResultType: "complete"}
+}
+
+// subscribeAll subscribes to the resources of the filter. What cannot be
+// subscribed to is left out of the acknowledgement, as the specification wants.
+func (g *Gateway) subscribeAll(ctx context.Context, p *passage, list []byte, feed exchange.Feed) (honoured [][]byte, subs []*federation.Subscription, err error) {
+	view, err := g.view(p.in.Route)
+	if err != nil {
+		return nil, nil, err
+	}
+	for at := range wire.Elements(list) {
+		if len(subs) == maxSubscriptions {
+			return nil, subs, invalidParams("more than " + strconv.Itoa(maxSubscriptions) + " resourceSubscriptions in one request")
+		}
+		uri, ok := wire.Unquote(at.Of(list))
+		if !ok {
+			return nil, subs, invalidParams("resourceSubscriptions must be strings")
+		}
+		to, err := view.Resource(uri)
+		if err != nil {
+			continue
+		}
+		sub, err := g.set.Subscribe(ctx, to.Server, to.URI, uri, feed)
+		if err != nil {
+			continue
+		}
+		honoured, subs = append(honoured, at.Of(list)), append(subs, sub)
+	}
+	return honoured, subs, nil
+}
+
+// listenFeed marks each event with the id of the listen request.
+type listenFeed struct {
+	id  []byte
+	out exchange.Stream
+}
+
+// Notify passes an event on.
+func (f *listenFeed) Notify(method string, params []byte) {
+	f.out.Notify(method, withSubscription(params, f.id))
+}
+
+func withSubscription(params, id []byte) []byte {
+	var p wire.Params
+	if params != nil && wire.ParseParams(params, &p) != nil {
+		p = wire.Params{}
+	}
+	return wire.AppendParams(nil, &p, &wire.Rewrite{
+		DropMeta: func(name string) bool { return name == wire.MetaSubscriptionID },
+		AddMeta:  []wire.Member{{Name: wire.MetaSubscriptionID, Value: id}},
+	})
+}
+
+func subscriptionMeta(id []byte) wire.Member {
+	return wire.Member{Name: "_meta", Value: wire.AppendObject(nil, nil, nil, wire.Member{Name: wire.MetaSubscriptionID, Value: id})}
+}
+
+func acknowledged(id []byte, f federation.Filter, uris [][]byte) []byte {
+	var honoured []wire.Member
+	for _, kind := range []struct {
+		name string
+		want bool
+	}{{"toolsListChanged", f.Tools}, {"promptsListChanged", f.Prompts}, {"resourcesListChanged", f.Resources}} {
+		if kind.want {
+			honoured = append(honoured, wire.Member{Name: kind.name, Value: []byte("true")})
+		}
+	}
+	if len(uris) > 0 {
+		list := []byte{'['}
+		for i, uri := range uris {
+			if i > 0 {
+				list = append(list, ',')
+			}
+			list = append(list, uri...)
+		}
+		honoured = append(honoured, wire.Member{Name: "resourceSubscriptions", Value: append(list, ']')})
+	}
+	return wire.AppendObject(nil, nil, nil, subscriptionMeta(id),
+		wire.Member{Name: "notifications", Value: wire.AppendObject(nil, nil, nil, honoured...)})
+}

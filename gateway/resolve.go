@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"durward"
+	"durward/internal/catalog"
+	"durward/internal/wire"
+)
+
+// target is where a routed request goes.
+type target struct {
+	server string
+	name   []byte         // the raw routing value to send; nil: as the caller wrote it
+	entry  *catalog.Entry // what the catalog knows of it; nil for relayed methods
+}
+
+// firstStart bounds how long a request waits for a server that is coming up for
+// the first time. Servers that take longer are reported as missing.
+const firstStart = 30 * time.Second
+
+// resolve fills in who serves the request. Methods Durward knows have a fixed
+// place; others are relayed on a route to a single server, and refused elsewhere
+// since nothing says whose they are.
+func (g *Gateway) resolve(ctx context.Context, p *passage) error {
+	switch p.in.Method {
+	case wire.MethodToolsCall:
+		p.serve = g.callTool
+		return g.resolveTool(ctx, p)
+	case wire.MethodPromptsGet:
+		p.serve = g.forward
+		return g.resolvePrompt(ctx, p)
+	case wire.MethodResourcesRead:
+		p.serve = g.readResource
+		return g.resolveResource(ctx, p)
+	case wire.MethodComplete:
+		p.serve = g.forward
+		return g.resolveReference(ctx, p)
+	case wire.MethodToolsList, wire.MethodPromptsList, wire.MethodResourcesList, wire.MethodTemplatesList:
+		p.serve = g.list
+	case wire.MethodInitialize:
+		p.serve = g.initialize
+	case wire.MethodDiscover:
+		p.serve = g.discover
+	case wire.MethodListen:
+		p.serve = g.listen
+	case wire.MethodSubscribe:
+		p.serve = g.subscribe
+		return g.resolveResource(ctx, p)
+	case wire.MethodUnsubscribe:
+		p.serve = g.unsubscribe
+		return g.resolveResource(ctx, p)
+	case wire.MethodSetLevel:
+		p.serve = g.setLevel
+	default:
+		return g.resolveUnknown(p)
+	}
+	_, err := g.view(p.in.Route)
+	return err
+}
+
+func (g *Gateway) resolveUnknown(p *passage) error {
+	if p.in.Route.Kind != durward.RouteServer {
+		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "method " + p.in.Method +
+			" is not known here; on " + durward.Route{Kind: durward.RouteServer, Name: "NAME"}.String() + " it is passed to the server"}
+	}
+	if _, err := g.view(p.in.Route); err != nil {
+		return err
+	}
+	p.serve = g.forward
+	p.to.server = p.in.Route.Name
+	p.call.Server = p.to.server
+	return nil
+}
+
+func (g *Gateway) view(route durward.Route) (*catalog.View, error) {
+	if v, ok := g.set.View(route); ok {
+		return v, nil
+	}
+	what := "server"
+	if route.Kind == durward.RouteToolset {
+		what = "toolset"
+	}
+	return nil, durward.Errorf(durward.NotFound, "route "+route.String(), "no %s is called %q", what, route.Name)
+}
+
+func (g *Gateway) resolveTool(ctx context.Context, p *passage) error {
+	name, ok := p.in.Params.String(p.in.Params.Name)
+	if !ok {
+		return invalidParams("tools/call needs params.name, a string")
+	}
+	return g.find(ctx, p, name, "tool", (*catalog.View).Tool)
+}
+
+func (g *Gateway) resolvePrompt(ctx context.Context, p *passage) error {
+	name, ok := p.in.Params.String(p.in.Params.Name)
+	if !ok {
+		return invalidParams("prompts/get needs params.name, a string")
+	}
+	return g.find(ctx, p, name, "prompt", (*catalog.View).Prompt)
+}
+
+// find looks a name up, and once more after the servers that are coming up had their time.
+func (g *Gateway) find(ctx context.Context, p *passage, name, what string, lookup func(*catalog.View, string) (*catalog.Entry, bool)) error {
+	view, err := g.view(p.in.Route)
+	if err != nil {
+		return err
+	}
+	entry, ok := lookup(view, name)
+	if !ok {
+		if view, err = g.await(ctx, p.in.Route, name); err != nil {
+			return err
+		}
+		if entry, ok = lookup(view, name); !ok {
+			return invalidParams("unknown " + what + " " + name)
+		}
+	}
+	p.aim(entry, name)
+	if entry.Offered != entry.Name {
+		p.to.name = wire.AppendQuote(nil, entry.Name)
+	}
+	return nil
+}
+
+// aim notes the catalog entry a request is for.
+func (p *passage) aim(entry *catalog.Entry, full string) {
+	p.to = target{server: entry.Server, entry: entry}
+	p.call.Server, p.call.Name, p.call.FullName, p.call.Risk = entry.Server, entry.Name, full, entry.Risk
+}
+
+// await waits for the servers that may still bring the name, and returns the view after that.
+func (g *Gateway) await(ctx context.Context, route durward.Route, name string) (*catalog.View, error) {
+	switch server := catalog.ServerOf(name); {
+	case route.Kind == durward.RouteServer:
+		g.set.AwaitServer(ctx, route.Name, firstStart)
+	case server != "":
+		g.set.AwaitServer(ctx, server, firstStart)
+	default:
+		g.set.Await(ctx)
+	}
+	return g.view(route)
+}
+
+func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
+	uri, ok := p.in.Params.String(p.in.Params.URI)
+	if !ok {
+		return invalidParams(p.in.Method + " needs params.uri, a string")
+	}
+	view, err := g.view(p.in.Route)
+	if err != nil {
+		return err
+	}
+	to, err := view.Resource(uri)
+	if err != nil {
+		if view, err = g.await(ctx, p.in.Route, ""); err != nil {
+			return err
+		}
+		if to, err = view.Resource(uri); err != nil {
+			return err
+		}
+	}
+	p.to = target{server: to.Server, entry: to.Entry}
+	p.call.Server, p.call.Name, p.call.FullName = to.Server, to.URI, uri
+	if to.URI != uri {
+		p.to.name = wire.AppendQuote(nil, to.URI)
+	}
+	return nil
+}
+
+// resolveReference finds the prompt or resource template that a completion is about.
+func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
+	ref := p.in.Params.Ref.Of(p.in.Params.Raw)
+	if name, ok := wire.Unquote(wire.Get(ref, "name")); ok {
+		return g.find(ctx, p, name, "prompt", (*catalog.View).Prompt)
+	}
+	uri, ok := wire.Unquote(wire.Get(ref, "uri"))
+	if !ok {
+		return invalidParams("completion/complete needs params.ref with a name or a uri")
+	}
+	view, err := g.view(p.in.Route)
+	if err != nil {
+		return err
+	}
+	to, err := view.Template(uri)
+	if err != nil {
+		return err
+	}
+	p.to = target{server: to.Server, entry: to.Entry}
+	p.call.Server, p.call.Name, p.call.FullName = to.Server, to.URI, uri
+	if to.URI != uri {
+		p.to.name = wire.AppendQuote(nil, to.URI)
+	}
+	return nil
+}
+
+func invalidParams(message string) error {
+	return &wire.CodeError{Code: wire.CodeInvalidParams, Message: message}
+}

@@ -1,0 +1,108 @@
+package federation
+
+import (
+	"sync"
+	"time"
+
+	"durward"
+	"durward/internal/catalog"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// coalesce is how long changes of lists are collected before they are told: 50
+// servers that come up together are one change to a client.
+const coalesce = 100 * time.Millisecond
+
+// Filter says which changes a listener wants to hear of.
+type Filter struct{ Tools, Prompts, Resources bool }
+
+// hub tells listeners that lists changed.
+type hub struct {
+	mu        sync.Mutex // guards all below
+	listeners map[*listener]struct{}
+	timer     *time.Timer // runs while some listener has pending changes
+	closed    bool
+}
+
+type listener struct {
+	route   durward.Route
+	filter  Filter
+	feed    exchange.Feed
+	pending Filter
+}
+
+func newHub() *hub { return &hub{listeners: map[*listener]struct{}{}} }
+
+// Listen tells feed of changes in the lists of a route until stop is called.
+func (s *Set) Listen(route durward.Route, filter Filter, feed exchange.Feed) (stop func()) {
+	l := &listener{route: route, filter: filter, feed: feed}
+	s.hub.mu.Lock()
+	s.hub.listeners[l] = struct{}{}
+	s.hub.mu.Unlock()
+	return func() {
+		s.hub.mu.Lock()
+		delete(s.hub.listeners, l)
+		s.hub.mu.Unlock()
+	}
+}
+
+// changed notes a change for the listeners whose route it touches.
+func (h *hub) changed(c catalog.Change) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return
+	}
+	due := false
+	for l := range h.listeners {
+		tools, prompts, resources := c.Touches(l.route)
+		l.pending.Tools = l.pending.Tools || tools && l.filter.Tools
+		l.pending.Prompts = l.pending.Prompts || prompts && l.filter.Prompts
+		l.pending.Resources = l.pending.Resources || resources && l.filter.Resources
+		due = due || l.pending != Filter{}
+	}
+	if due && h.timer == nil {
+		h.timer = time.AfterFunc(coalesce, h.tell)
+	}
+}
+
+// tell sends what is pending. Feeds do not block, so it may hold the lock.
+func (h *hub) tell() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer = nil
+	for l := range h.listeners {
+		p := l.pending
+		l.pending = Filter{}
+		if p.Tools {
+			l.feed.Notify(wire.NoteToolsChanged, nil)
+		}
+		if p.Prompts {
+			l.feed.Notify(wire.NotePromptsChanged, nil)
+		}
+		if p.Resources {
+			l.feed.Notify(wire.NoteResourcesChanged, nil)
+		}
+	}
+}
+
+// broadcast tells every listener that can see server.
+func (h *hub) broadcast(server, method string, params []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.listeners {
+		if l.route.Kind == durward.RouteAll || l.route == (durward.Route{Kind: durward.RouteServer, Name: server}) {
+			l.feed.Notify(method, params)
+		}
+	}
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	if h.timer != nil {
+		h.timer.Stop()
+	}
+}

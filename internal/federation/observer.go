@@ -1,0 +1,57 @@
+package federation
+
+import (
+	"durward"
+	"durward/internal/catalog"
+	"durward/internal/exchange"
+	"durward/internal/upstream"
+	"durward/internal/wire"
+)
+
+// observer is the Set as its servers see it.
+type observer Set
+
+var _ upstream.Observer = (*observer)(nil)
+
+// Catalog takes a server's full listing.
+func (o *observer) Catalog(server string, l *upstream.Listing) {
+	s := (*Set)(o)
+	if _, known := s.Server(server); !known {
+		return // removed while it listed
+	}
+	change := s.catalog.Put(catalog.Snapshot{
+		Server: server, Tools: l.Tools, Prompts: l.Prompts, Resources: l.Resources, Templates: l.Templates,
+		Capabilities: l.Capabilities, Info: l.Info, Instructions: l.Instructions, Era: l.Era, Complete: l.Complete,
+	})
+	s.settle.settled(server)
+	s.hub.changed(change)
+}
+
+// State takes a server's new state: lists say which servers are missing and why.
+func (o *observer) State(server string, st durward.ServerStatus) {
+	s := (*Set)(o)
+	switch st.State {
+	case durward.StateReady, durward.StateDegraded, durward.StateDisabled, durward.StateConfigured:
+		s.catalog.Missing(server, "", "")
+	case durward.StateConnecting:
+		s.catalog.Missing(server, string(st.State), st.Reason)
+	case durward.StateBackoff:
+		s.catalog.Missing(server, string(st.State), st.Reason)
+		s.settle.settled(server)
+	}
+	if st.State == durward.StateDisabled {
+		s.settle.settled(server)
+	}
+}
+
+// Notification takes what a server says outside of any call.
+func (o *observer) Notification(server string, n exchange.Notification) {
+	s := (*Set)(o)
+	switch n.Method {
+	case wire.NoteResourceUpdated:
+		uri, _ := wire.Unquote(wire.Get(n.Params, "uri"))
+		s.subs.updated(server, uri, n.Params)
+	case wire.NoteElicitComplete:
+		s.hub.broadcast(server, n.Method, n.Params)
+	}
+}

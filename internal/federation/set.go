@@ -1,0 +1,244 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"durward"
+	"durward/internal/catalog"
+	"durward/internal/upstream"
+)
+
+// Options configure a Set.
+type Options struct {
+	Opener        upstream.Opener // opens connections; required
+	ClientInfo    []byte          // raw Implementation object: what we call ourselves towards servers
+	NoPrefix      bool            // offer the names of the only server as they are
+	StartParallel int             // servers that launch at the same time; default 16
+	Log           *slog.Logger    // default: discard
+}
+
+// Set is a set of upstream servers. It is safe for concurrent use.
+type Set struct {
+	opt     Options
+	catalog *catalog.Catalog
+	hub     *hub
+	gate    *startGate
+	settle  *settling
+	subs    subscriptions
+
+	servers atomic.Pointer[map[string]*upstream.Server] // copied on write
+
+	mu     sync.Mutex // guards specs, order, level and closed, and serialises changes of servers
+	specs  map[string]durward.Server
+	order  []string
+	level  string
+	closed bool
+}
+
+// New makes an empty set.
+func New(opt Options) *Set {
+	if opt.StartParallel <= 0 {
+		opt.StartParallel = 16
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	prefix := catalog.PrefixServer
+	if opt.NoPrefix {
+		prefix = catalog.PrefixNone
+	}
+	s := &Set{
+		opt: opt, catalog: catalog.New(catalog.Options{Prefix: prefix, Info: opt.ClientInfo}), hub: newHub(),
+		gate: newStartGate(opt.Opener, opt.StartParallel), settle: newSettling(), specs: map[string]durward.Server{},
+	}
+	s.servers.Store(&map[string]*upstream.Server{})
+	return s
+}
+
+// Server returns the server called name.
+func (s *Set) Server(name string) (*upstream.Server, bool) {
+	server, ok := (*s.servers.Load())[name]
+	return server, ok
+}
+
+// View returns what a route offers; false if there is no such server or toolset.
+func (s *Set) View(route durward.Route) (*catalog.View, bool) { return s.catalog.View(route) }
+
+// Add adds a server and starts connecting to it. It is a Conflict when the name is taken.
+func (s *Set) Add(spec durward.Server) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return durward.Errorf(durward.Unavailable, "federation", "it is closed")
+	}
+	if _, taken := s.specs[spec.Name]; taken {
+		return durward.Errorf(durward.Conflict, "server "+spec.Name, "the name is taken; remove the other one first")
+	}
+	server, err := upstream.New(upstream.Options{
+		Spec: spec, Opener: s.gate, Observer: (*observer)(s), ClientInfo: s.opt.ClientInfo, Log: s.opt.Log.With("server", spec.Name),
+	})
+	if err != nil {
+		return err
+	}
+	s.specs[spec.Name] = spec
+	s.order = append(s.order, spec.Name)
+	if err := s.declare(); err != nil {
+		delete(s.specs, spec.Name)
+		s.order = s.order[:len(s.order)-1]
+		return errors.Join(err, s.declare(), server.Close())
+	}
+	next := maps.Clone(*s.servers.Load())
+	next[spec.Name] = server
+	s.servers.Store(&next)
+	if !spec.Disabled {
+		s.settle.expect(spec.Name)
+		s.catalog.Missing(spec.Name, string(durward.StateConnecting), "it was just added")
+	}
+	if s.level != "" {
+		server.SetLevel(s.level)
+	}
+	server.Start()
+	return nil
+}
+
+// declare tells the catalog which servers there are. The caller holds mu.
+func (s *Set) declare() error {
+	specs := make([]durward.Server, 0, len(s.order))
+	for _, name := range s.order {
+		specs = append(specs, s.specs[name])
+	}
+	change, err := s.catalog.SetServers(specs)
+	s.hub.changed(change)
+	return err
+}
+
+// Remove stops a server and takes back what it offered. Calls in flight are
+// cancelled. It returns when the server's processes are gone.
+func (s *Set) Remove(name string) error {
+	s.mu.Lock()
+	server, ok := s.Server(name)
+	if !ok {
+		s.mu.Unlock()
+		return durward.Errorf(durward.NotFound, "server "+name, "no server is called so")
+	}
+	delete(s.specs, name)
+	s.order = slices.DeleteFunc(s.order, func(n string) bool { return n == name })
+	next := maps.Clone(*s.servers.Load())
+	delete(next, name)
+	s.servers.Store(&next)
+	s.catalog.Missing(name, "", "")
+	err := s.declare() // the catalog forgets who is not declared
+	s.mu.Unlock()
+
+	s.settle.settled(name)
+	return errors.Join(err, server.Close())
+}
+
+// Apply makes the set consist of these servers and toolsets: others are removed,
+// missing ones added, changed ones replaced. Unchanged servers keep their
+// connections. All problems are returned; what could be applied was.
+func (s *Set) Apply(servers []durward.Server, toolsets []durward.Toolset) error {
+	want := map[string]durward.Server{}
+	for _, spec := range servers {
+		want[spec.Name] = spec
+	}
+	var problems []error
+	for _, old := range s.Specs() {
+		if spec, keep := want[old.Name]; keep && reflect.DeepEqual(spec, old) {
+			delete(want, old.Name)
+		} else if err := s.Remove(old.Name); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	for _, spec := range servers {
+		if _, missing := want[spec.Name]; missing {
+			problems = append(problems, s.Add(spec))
+		}
+	}
+	change, err := s.catalog.ReplaceToolsets(toolsets)
+	s.hub.changed(change)
+	return errors.Join(append(problems, err)...)
+}
+
+// Specs returns the servers' specs in the order in which they were added.
+func (s *Set) Specs() []durward.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	specs := make([]durward.Server, 0, len(s.order))
+	for _, name := range s.order {
+		specs = append(specs, s.specs[name])
+	}
+	return specs
+}
+
+// Status returns what is to be said of each server, in order.
+func (s *Set) Status() []durward.ServerStatus {
+	var out []durward.ServerStatus
+	for _, spec := range s.Specs() {
+		server, ok := s.Server(spec.Name)
+		if !ok {
+			continue // removed meanwhile
+		}
+		st := server.Status()
+		if view, ok := s.View(durward.Route{Kind: durward.RouteServer, Name: spec.Name}); ok {
+			st.Problems = append(st.Problems, view.Problems()...)
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// SetLevel asks the legacy servers for log messages from level upwards.
+func (s *Set) SetLevel(level string) {
+	s.mu.Lock()
+	s.level = level
+	s.mu.Unlock()
+	for _, server := range *s.servers.Load() {
+		server.SetLevel(level)
+	}
+}
+
+// RootsChanged tells the servers that a client's roots changed.
+func (s *Set) RootsChanged() {
+	for _, server := range *s.servers.Load() {
+		server.RootsChanged()
+	}
+}
+
+// Await waits until the servers that start for the first time have come up or
+// failed, or until it is not worth waiting any longer: see settling.
+func (s *Set) Await(ctx context.Context) { s.settle.await(ctx) }
+
+// AwaitServer waits until one server has come up or failed for the first time,
+// at most for limit.
+func (s *Set) AwaitServer(ctx context.Context, name string, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	s.settle.awaitOne(ctx, name)
+}
+
+// Close stops all servers at the same time and waits until their processes are gone.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	servers := *s.servers.Load()
+	s.mu.Unlock()
+	errs := make(chan error, len(servers))
+	for _, server := range servers {
+		go func() { errs <- server.Close() }()
+	}
+	var failed []error
+	for range servers {
+		failed = append(failed, <-errs)
+	}
+	s.hub.close()
+	return errors.Join(failed...)
+}
