@@ -45,20 +45,20 @@ type reader struct {
 
 // list reads the items of one kind. Of items with the same name the first stays.
 func (r *reader) list(k Kind, raws [][]byte, old map[[sha256.Size]byte]*Item) []*Item {
-	word, most := k.String(), r.opt.MaxItems
+	word, most, limit := k.String(), r.opt.MaxItems, "limits.items"
 	if k == Template {
-		most = r.opt.MaxTemplates
+		most, limit = r.opt.MaxTemplates, "limits.templates"
 	}
 	items := make([]*Item, 0, min(len(raws), most))
 	names := make(map[string]bool, min(len(raws), most))
 	total := 0
 	for i, raw := range raws {
 		if len(items) == most {
-			r.problems.add("%d %ss are not offered: the limit for one server is %d (limits.items_per_server)", len(raws)-i, word, most)
+			r.problems.add("%d %ss are not offered: the limit for one server is %d (%s)", len(raws)-i, word, most, limit)
 			break
 		}
 		if total += len(raw); total > r.opt.MaxListBytes {
-			r.problems.add("%d %ss are not offered: together they exceed the limit of %d bytes (limits.list_bytes)", len(raws)-i, word, r.opt.MaxListBytes)
+			r.problems.add("%d %ss are not offered: together they exceed the limit of %d bytes (limits.list)", len(raws)-i, word, r.opt.MaxListBytes)
 			break
 		}
 		it, why := r.item(k, raw, old)
