@@ -67,6 +67,7 @@ type recorder struct {
 	closed    bool
 	busy      bool
 	misuse    string
+	reports   int // messages about anomalies
 }
 
 func newRecorder() *recorder {
@@ -91,6 +92,7 @@ func (r *recorder) Receive(m exchange.Message) {
 	defer r.mu.Unlock()
 	r.busy = false
 	if a, ok := m.(*exchange.Anomaly); ok {
+		r.reports++
 		r.anomalies[a.Kind] += a.Count
 		if r.detail[a.Kind] == "" {
 			r.detail[a.Kind] = a.Detail
@@ -211,6 +213,7 @@ type server struct {
 	stdin  *os.File // what the server reads
 	stdout *os.File // what it writes
 	lines  *bufio.Reader
+	seen   []string // lines that were read and not compared yet
 	link   exchange.Link
 	sink   *recorder
 }
@@ -253,6 +256,16 @@ func (s *server) reads(t testing.TB, want string) {
 }
 
 func (s *server) line(t testing.TB) string {
+	t.Helper()
+	if len(s.seen) > 0 {
+		first := s.seen[0]
+		s.seen = s.seen[1:]
+		return first
+	}
+	return s.fresh(t)
+}
+
+func (s *server) fresh(t testing.TB) string {
 	t.Helper()
 	if err := s.stdin.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
