@@ -173,7 +173,9 @@ func (c *conn) answered(r *exchange.Response) {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.heard()
+	if r.Fault == nil { // a fault is the connection's word, not the server's
+		c.heard()
+	}
 	p := c.calls[r.ID]
 	if p == nil {
 		s.tally("late-response", 1) // its call was given up

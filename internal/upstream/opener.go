@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -204,7 +205,7 @@ func (r *remote) Stop(ctx context.Context) error {
 		idle.CloseIdleConnections()
 	}
 	if closer, ok := r.rt.(io.Closer); ok {
-		err = closer.Close()
+		err = errors.Join(err, closer.Close())
 	}
 	return err
 }

@@ -121,9 +121,9 @@ func (s *streamable) message(c *webCall, body []byte) *exchange.Response {
 func (r *remote) unfinished(err error) *exchange.Fault {
 	var own *durward.Error
 	if errors.As(err, &own) {
-		return r.fault(durward.Unknown, true, "sent an answer that is not taken: %v; the request may have been executed", own)
+		return r.fault(durward.Unknown, true, "sent an answer that is not taken: %v"+mayHaveRun, own)
 	}
-	return r.fault(durward.Unknown, true, "broke off before its answer was complete (%v); the request may have been executed", err)
+	return r.fault(durward.Unknown, true, "broke off before its answer was complete (%v)"+mayHaveRun, err)
 }
 
 func isUnknownMethod(r *exchange.Response) bool {

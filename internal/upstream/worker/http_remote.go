@@ -204,7 +204,7 @@ func (r *remote) sendFault(ctx context.Context, err error, delivered bool) *exch
 		kind = own.Kind
 	}
 	if delivered {
-		return r.fault(kind, true, "dropped the connection before an answer came (%v); the request may have been executed", err)
+		return r.fault(kind, true, "dropped the connection before an answer came (%v)"+mayHaveRun, err)
 	}
 	return r.fault(kind, false, "cannot be reached (%v); check that it runs and that servers.%s.url is right", err, r.server)
 }

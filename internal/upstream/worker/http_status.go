@@ -8,6 +8,9 @@ import (
 	"durward/internal/exchange"
 )
 
+// mayHaveRun ends the message of every fault of kind Unknown.
+const mayHaveRun = "; the request may have been executed"
+
 // statusFault says what a response without a JSON-RPC message means (RFC 9110
 // §15). The request was handed over, so none of these says that it may be tried
 // again by itself.
@@ -29,9 +32,9 @@ func (r *remote) statusFault(resp *http.Response, body []byte) *exchange.Fault {
 	case code/100 == 4:
 		return r.fault(durward.Invalid, true, "refuses the request (%s)%s", statusText(code), said)
 	case code/100 == 5:
-		return r.fault(durward.Unknown, true, "failed (%s)%s; the request may have been executed", statusText(code), said)
+		return r.fault(durward.Unknown, true, "failed (%s)%s"+mayHaveRun, statusText(code), said)
 	default:
-		return r.fault(durward.Unknown, true, "answered %s with %s instead of a JSON-RPC message%s; the request may have been executed", statusText(code), orNothing(mediaType(resp.Header)), said)
+		return r.fault(durward.Unknown, true, "answered %s with %s instead of a JSON-RPC message%s"+mayHaveRun, statusText(code), orNothing(mediaType(resp.Header)), said)
 	}
 }
 

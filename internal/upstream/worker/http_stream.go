@@ -126,11 +126,11 @@ func (s *streamable) resume(ctx context.Context, at *position, err error) (*http
 			f.Kind, f.Delivered = uint8(durward.Unknown), true // unlike the session's other calls, this one was
 			return nil, &f
 		case getNever:
-			return nil, s.remote.fault(durward.Unknown, true, "ended the stream before the answer and does not take it up again (%s); the request may have been executed", why)
+			return nil, s.remote.fault(durward.Unknown, true, "ended the stream before the answer and does not take it up again (%s)"+mayHaveRun, why)
 		case getLater:
 		}
 	}
-	return nil, s.remote.fault(durward.Unknown, true, "ended the stream before the answer, and %d attempts to take it up again brought nothing; the request may have been executed", maxResumes)
+	return nil, s.remote.fault(durward.Unknown, true, "ended the stream before the answer, and %d attempts to take it up again brought nothing"+mayHaveRun, maxResumes)
 }
 
 // getResult says how a GET for a stream ended.

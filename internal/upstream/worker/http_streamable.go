@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"durward"
@@ -91,7 +92,7 @@ func (s *streamable) ask(ctx context.Context, o *opening) answer {
 	}
 	resp, f := s.remote.do(ctx, http.MethodPost, header, o.body())
 	if f != nil {
-		return answer{err: errorOf(f)}
+		return answer{err: openingError(f)}
 	}
 	a := s.openingAnswer(resp)
 	if o.method == wire.MethodInitialize {
@@ -107,9 +108,14 @@ func (s *streamable) ask(ctx context.Context, o *opening) answer {
 	return a
 }
 
-// errorOf turns a fault back into an error.
-func errorOf(f *exchange.Fault) error {
-	return durward.Errorf(durward.Kind(f.Kind), "", "%s", f.Message)
+// openingError turns the fault of a handshake into an error. A handshake executes
+// nothing, so its outcome is never unknown.
+func openingError(f *exchange.Fault) error {
+	kind := durward.Kind(f.Kind)
+	if kind == durward.Unknown {
+		kind = durward.Unavailable
+	}
+	return durward.Errorf(kind, "", "%s", strings.TrimSuffix(f.Message, mayHaveRun))
 }
 
 // sessionOf returns the session the server opened, "" for none (legacy,
@@ -139,7 +145,7 @@ func (s *streamable) openingAnswer(resp *http.Response) answer {
 	}
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized || code == http.StatusForbidden {
-		return answer{err: errorOf(s.remote.statusFault(resp, s.remote.readFailure(resp)))}
+		return answer{err: openingError(s.remote.statusFault(resp, s.remote.readFailure(resp)))}
 	}
 	body, err := s.wholeBody(resp)
 	if err != nil {
@@ -151,11 +157,7 @@ func (s *streamable) openingAnswer(resp *http.Response) answer {
 	if foreignStatus(code) {
 		return answer{foreign: statusText(code) + s.remote.quoted(body)}
 	}
-	f := s.remote.statusFault(resp, body)
-	if durward.Kind(f.Kind) == durward.Unknown {
-		f.Kind = uint8(durward.Unavailable) // a handshake executes nothing
-	}
-	return answer{err: errorOf(f)}
+	return answer{err: openingError(s.remote.statusFault(resp, body))}
 }
 
 // wholeBody reads a body that is no stream.

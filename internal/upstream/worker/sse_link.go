@@ -210,13 +210,13 @@ func (e *eventStream) begin(ctx context.Context, o opening) <-chan answer {
 func (e *eventStream) ask(ctx context.Context, o *opening) answer {
 	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, o.body())
 	if f != nil {
-		return answer{err: errorOf(f)}
+		return answer{err: openingError(f)}
 	}
 	if f := e.refusal(resp); f != nil {
 		if foreignStatus(resp.StatusCode) {
 			return answer{foreign: f.Message}
 		}
-		return answer{err: errorOf(f)}
+		return answer{err: openingError(f)}
 	}
 	select {
 	case a := <-e.openings:
