@@ -194,12 +194,25 @@ func (l *webLink) endAs(closed *exchange.Closed) {
 	close(l.ending)
 }
 
+// phase says how far the connection has come.
+func (l *webLink) phase() exchange.Phase {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state == webOpening {
+		return exchange.PhaseHandshake
+	}
+	return exchange.PhaseReady
+}
+
 // sessionLost ends the connection because the server forgot it, and returns the
 // fault of the request that found out (legacy, transports "Session management").
+// During the handshake it is a failure like others.
 func (l *webLink) sessionLost() *exchange.Fault {
 	f := l.remote.fault(durward.Unavailable, false, "does not know our session any more (HTTP 404); a new one is needed")
-	f.NoSession = true
-	l.end(exchange.PhaseReady, *f)
+	if l.phase() == exchange.PhaseReady {
+		f.NoSession = true
+		l.end(exchange.PhaseReady, *f)
+	}
 	return f
 }
 

@@ -58,7 +58,7 @@ func (s *streamable) open(ctx context.Context) (*exchange.Opened, *exchange.Clos
 	s.headers = newHeaders(s.remote.static, opened.Era, opened.Revision, s.session)
 	if opened.Era == wire.Legacy {
 		if f := s.tell(ctx, appendNote(nil, wire.NoteInitialized, nil)); f != nil {
-			return nil, &exchange.Closed{Fault: *f}
+			return nil, unopened(f)
 		}
 	}
 	return opened, nil
@@ -116,6 +116,11 @@ func openingError(f *exchange.Fault) error {
 		kind = durward.Unavailable
 	}
 	return durward.Errorf(kind, "", "%s", strings.TrimSuffix(f.Message, mayHaveRun))
+}
+
+// unopened is the end of a connection whose handshake met f.
+func unopened(f *exchange.Fault) *exchange.Closed {
+	return &exchange.Closed{Fault: faultOf(openingError(f), false)}
 }
 
 // sessionOf returns the session the server opened, "" for none (legacy,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 
 	"durward"
 	"durward/internal/exchange"
@@ -43,7 +44,7 @@ type eventStream struct {
 	endpoint chan string   // the first one named
 	openings chan answer   // to requests of the handshake
 	begun    chan struct{} // closed once the core knows that the connection is open
-	answered bool          // the handshake is; of the goroutine that reads
+	answered atomic.Bool   // the handshake is
 }
 
 // open implements carrier.
@@ -52,7 +53,7 @@ func (e *eventStream) open(ctx context.Context) (*exchange.Opened, *exchange.Clo
 	defer cancel()
 	e.headers = newHeaders(e.remote.static, wire.Legacy, "", "")
 	if f := e.connect(ctx); f != nil {
-		return nil, &exchange.Closed{Fault: *f}
+		return nil, unopened(f)
 	}
 	h := &handshake{spec: e.link.spec, via: e}
 	opened, closed := h.run(ctx)
@@ -62,7 +63,7 @@ func (e *eventStream) open(ctx context.Context) (*exchange.Opened, *exchange.Clo
 	e.dialect = newDialect(opened.Era, opened.Revision, e.link.spec.ClientInfo)
 	e.headers = newHeaders(e.remote.static, opened.Era, opened.Revision, "")
 	if f := e.tell(ctx, appendNote(nil, wire.NoteInitialized, nil)); f != nil {
-		return nil, &exchange.Closed{Fault: *f}
+		return nil, unopened(f)
 	}
 	return opened, nil
 }
@@ -108,12 +109,8 @@ func (e *eventStream) slow(what string) *exchange.Fault {
 
 func (e *eventStream) noStream(resp *http.Response) *exchange.Fault {
 	f := e.remote.statusFault(resp, e.remote.readFailure(resp))
-	switch durward.Kind(f.Kind) {
-	case durward.Unknown:
-		f.Kind = uint8(durward.Unavailable) // a handshake executes nothing
-	case durward.Unavailable, durward.Invalid:
+	if kind := durward.Kind(f.Kind); kind == durward.Unavailable || kind == durward.Invalid {
 		f.Message += "; if it speaks streamable HTTP, set servers." + e.remote.server + ".transport to http"
-	default:
 	}
 	return f
 }
@@ -147,14 +144,8 @@ func (e *eventStream) read(resp *http.Response, drop context.CancelFunc) {
 	if e.link.life.Err() != nil {
 		return
 	}
-	e.link.mu.Lock()
-	phase := exchange.PhaseHandshake
-	if e.link.state == webReady {
-		phase = exchange.PhaseReady
-	}
-	e.link.mu.Unlock()
 	why := e.remote.fault(durward.Unavailable, false, "ended its event stream (%v)", err)
-	e.link.end(phase, *why)
+	e.link.end(e.link.phase(), *why)
 }
 
 func (e *eventStream) events(resp *http.Response) error {
@@ -184,9 +175,9 @@ func (e *eventStream) events(resp *http.Response) error {
 // its answer matters: the core asks for all lists once it knows of the
 // connection. From then on nothing is lost, but the core hears of the connection first.
 func (e *eventStream) message(data []byte) {
-	if !e.answered {
-		var a answer
-		if a, e.answered = openingMessage(data); e.answered {
+	if !e.answered.Load() {
+		if a, ok := openingMessage(data); ok {
+			e.answered.Store(true)
 			e.openings <- a // has room for the one there is
 		}
 		return
@@ -229,10 +220,14 @@ func (e *eventStream) ask(ctx context.Context, o *opening) answer {
 // refusal ends a response to a POST, which carries no message; nil if it was accepted.
 func (e *eventStream) refusal(resp *http.Response) *exchange.Fault {
 	defer discard(resp)
-	if resp.StatusCode/100 == 2 {
+	switch {
+	case resp.StatusCode/100 == 2:
 		return nil
+	case resp.StatusCode == http.StatusNotFound && e.answered.Load():
+		return e.link.sessionLost()
+	default:
+		return e.post.statusFault(resp, e.post.readFailure(resp))
 	}
-	return e.post.statusFault(resp, e.post.readFailure(resp))
 }
 
 // listen implements carrier: the one stream is read since open.
