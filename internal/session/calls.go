@@ -23,30 +23,22 @@ type call struct {
 	cancelled bool          // by the client
 }
 
-// Enter notes that request id is in flight and waits for its turn. The context
-// it returns ends when ctx does, when the client cancels the request and when
-// the session ends. On success the caller must call Leave with the same id.
+// Enter notes that request id is in flight. The context it returns ends when ctx
+// does, when the client cancels the request and when the session ends. The
+// request may run when turn, if it is not nil, is closed. On success the caller
+// must call Leave with the same id, also when it did not wait for its turn.
 //
-// Errors: Invalid when a request with these id bytes is in flight; Unavailable,
-// naming limits.in_flight, when as many wait as may; NotFound when the session
-// has ended; the context's when it was cancelled while it waited.
-func (s *Session) Enter(ctx context.Context, id []byte) (context.Context, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	turn, err := s.calls.add(string(id), cancel, s.store.opts.InFlight)
+// Errors: code -32600 when a request with these id bytes is in flight;
+// Unavailable, naming limits.in_flight, when as many wait as may; NotFound when
+// the session has ended.
+func (s *Session) Enter(ctx context.Context, id []byte) (inner context.Context, turn <-chan struct{}, err error) {
+	inner, cancel := context.WithCancel(ctx)
+	turn, err = s.calls.add(string(id), cancel, s.store.opts.InFlight)
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, nil, err
 	}
-	if turn == nil {
-		return ctx, nil
-	}
-	select {
-	case <-turn:
-		return ctx, nil
-	case <-ctx.Done():
-		s.Leave(id)
-		return nil, context.Cause(ctx)
-	}
+	return inner, turn, nil
 }
 
 // Leave notes that request id is answered, and reports whether the client had
@@ -77,7 +69,7 @@ func (s *Session) InFlight() (running, waiting int) {
 	return s.calls.running, len(s.calls.waiting)
 }
 
-func (c *calls) add(id string, cancel context.CancelFunc, most int) (turn chan struct{}, err error) {
+func (c *calls) add(id string, cancel context.CancelFunc, most int) (turn <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
