@@ -45,17 +45,18 @@ func ToValidUTF8(msg []byte) []byte {
 // and how long it is; len(b) if there is none.
 func nextFault(b []byte, i int) (at, n int) {
 	for i < len(b) {
-		i = plain(b, i)
+		if i = plain(b, i); i == len(b) {
+			break
+		}
 		switch {
-		case i == len(b):
 		case b[i] == '\\' && i+1 < len(b) && b[i+1] == 'u':
 			_, end, ok := surrogates(b, i)
 			if !ok && end > i {
 				return i, end - i
 			}
 			i = max(end, i+2)
-		case b[i] == '\\':
-			i = min(i+2, len(b))
+		case b[i] == '\\' && i+1 < len(b) && b[i+1] < utf8.RuneSelf:
+			i += 2
 		case b[i] < utf8.RuneSelf:
 			i++
 		default:

@@ -9,30 +9,32 @@ func Unquote(raw []byte) (string, bool) {
 		return "", false
 	}
 	raw = raw[1 : len(raw)-1]
-	for _, c := range raw {
-		if c == '\\' || c >= utf8.RuneSelf {
-			return string(appendUnescaped(nil, raw)), true
-		}
+	if plain(raw, 0) == len(raw) {
+		return string(raw), true
 	}
-	return string(raw), true
+	return string(appendUnescaped(nil, raw)), true
 }
 
 // appendUnescaped appends the decoded inside of a JSON string.
 func appendUnescaped(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); {
-		c := raw[i]
-		switch {
-		case c != '\\' && c < utf8.RuneSelf:
-			dst = append(dst, c)
-			i++
-		case c != '\\':
-			r, n := utf8.DecodeRune(raw[i:])
-			dst = utf8.AppendRune(dst, r)
-			i += n
-		default:
+		end := plain(raw, i)
+		dst = append(dst, raw[i:end]...)
+		if i = end; i == len(raw) {
+			break
+		}
+		switch c := raw[i]; {
+		case c == '\\':
 			var r rune
 			r, i = unescape(raw, i)
 			dst = utf8.AppendRune(dst, r)
+		case c < utf8.RuneSelf:
+			dst = append(dst, c)
+			i++
+		default:
+			r, n := utf8.DecodeRune(raw[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += n
 		}
 	}
 	return dst
