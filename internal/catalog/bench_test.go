@@ -127,3 +127,20 @@ func BenchmarkFiltered5000(b *testing.B) {
 		}
 	}
 }
+
+// The worst that a hostile server and a hostile client can do together to a lookup.
+func BenchmarkHostileTemplates(b *testing.B) {
+	cat := servers(b, catalog.Options{}, named("a")...)
+	s := catalog.Snapshot{Server: "a", Complete: true}
+	for i := range 1000 {
+		s.Templates = append(s.Templates, template(fmt.Sprintf("%sy%d", strings.Repeat("{+a}x", 16), i)))
+	}
+	cat.Put(s)
+	v := view(b, cat, all)
+	uri := strings.Repeat("x", 2048)
+	for b.Loop() {
+		if _, err := v.Resource(uri); err == nil {
+			b.Fatal("found")
+		}
+	}
+}

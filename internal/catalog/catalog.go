@@ -117,13 +117,7 @@ func (c *Catalog) declared(spec *durward.Server, r *rules) *member {
 //nolint:gochecknoglobals // constant
 var toolsetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
-// SetToolsets replaces the toolsets. On error (Invalid) nothing changes.
-func (c *Catalog) SetToolsets(sets []durward.Toolset) error {
-	_, err := c.ReplaceToolsets(sets)
-	return err
-}
-
-// ReplaceToolsets is SetToolsets for callers that tell clients of the change.
+// ReplaceToolsets replaces the toolsets. On error (Invalid) nothing changes.
 func (c *Catalog) ReplaceToolsets(sets []durward.Toolset) (Change, error) {
 	next := make([]*toolset, 0, len(sets))
 	for _, s := range sets {

@@ -10,7 +10,7 @@ import (
 
 func TestB11_ChangesAreToldToTheRoutesTheyTouch(t *testing.T) {
 	cat := servers(t, catalog.Options{}, durward.Server{Name: "a", Tools: durward.ToolRules{Deny: []string{"hidden*"}}}, durward.Server{Name: "b"})
-	if err := cat.SetToolsets([]durward.Toolset{{Name: "x", Tools: []string{"a__x*"}}}); err != nil {
+	if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "x", Tools: []string{"a__x*"}}}); err != nil {
 		t.Fatal(err)
 	}
 	s := catalog.Snapshot{Server: "a", Complete: true}

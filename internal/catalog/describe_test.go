@@ -82,7 +82,7 @@ func TestCapabilitiesOfTheAggregate(t *testing.T) {
 
 func TestCapabilitiesOfAToolset(t *testing.T) {
 	cat := servers(t, catalog.Options{}, named("a")...)
-	if err := cat.SetToolsets([]durward.Toolset{{Name: "s", Tools: []string{"*"}}}); err != nil {
+	if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "s", Tools: []string{"*"}}}); err != nil {
 		t.Fatal(err)
 	}
 	caps, _ := described(t, cat, toolset("s"), wire.Legacy)
@@ -94,7 +94,7 @@ func TestCapabilitiesOfAToolset(t *testing.T) {
 
 func TestInstructionsOfTheAggregate(t *testing.T) {
 	cat := servers(t, catalog.Options{}, named("a", "b", "c", "d")...)
-	if err := cat.SetToolsets([]durward.Toolset{{Name: "s", Tools: []string{"a__*"}}}); err != nil {
+	if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "s", Tools: []string{"a__*"}}}); err != nil {
 		t.Fatal(err)
 	}
 	cat.Put(catalog.Snapshot{Server: "a", Tools: tools("x"), Instructions: " Use x.\r\n# b (names here begin with b__)\n  ## Deep\nno # heading\n"})

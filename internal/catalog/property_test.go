@@ -123,7 +123,7 @@ func TestReadersWhileEverythingChanges(t *testing.T) {
 	}
 	writers.Go(func() {
 		for i := range 50 {
-			if err := cat.SetToolsets([]durward.Toolset{{Name: "x", Tools: []string{fmt.Sprintf("a__*%d", i%10)}}}); err != nil {
+			if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "x", Tools: []string{fmt.Sprintf("a__*%d", i%10)}}}); err != nil {
 				t.Error(err)
 			}
 			if _, err := cat.SetServers([]durward.Server{{Name: "a", Risk: durward.Risk(1 + i%4)}, {Name: "b"}}); err != nil {

@@ -96,9 +96,21 @@ func (s *shelf) lookup(k Kind, name string) *Entry {
 	return s.template(name)
 }
 
-// template returns the first template that uri may be an expansion of.
+// template returns the first template that uri may be an expansion of. A server
+// whose templates cost too much to compare has none for this URI.
 func (s *shelf) template(uri string) *Entry {
+	if len(uri) > maxMatched || len(s.lists[Template]) == 0 {
+		return nil
+	}
+	uri = normalURI(uri)
+	left := maxMatching
 	for _, e := range s.lists[Template] {
+		if !e.pattern.begins(uri) {
+			continue
+		}
+		if left -= len(uri) * len(e.pattern); left < 0 {
+			return nil
+		}
 		if e.pattern.match(uri) {
 			return e
 		}
@@ -166,12 +178,4 @@ func onlyOne(uri string, owners []Target) (Target, error) {
 
 func unknownURI(uri string) error {
 	return durward.Errorf(durward.NotFound, "", "no server lists resource %s, or a template that fits it", short(uri))
-}
-
-// OfferedURI returns what the route calls a server's resource: the reverse of [View.Resource].
-func (v *View) OfferedURI(server, uri string) string {
-	if v.naming != prefixed {
-		return uri
-	}
-	return prefixedURI(server, uri)
 }

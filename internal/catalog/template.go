@@ -6,7 +6,8 @@ import "strings"
 const (
 	maxTemplate    = 2 << 10 // bytes
 	maxExpressions = 16
-	maxMatched     = 4 << 10 // bytes of a URI that is compared with templates
+	maxMatched     = 2 << 10 // bytes of a URI that is compared with templates
+	maxMatching    = 4 << 20 // bytes times pieces that one server's templates may cost a lookup
 )
 
 // pattern is a URI template (RFC 6570) as pieces that alternate between literal
@@ -65,47 +66,52 @@ func stopBytes(operator byte) string {
 	}
 }
 
-// match reports whether uri may be an expansion. It keeps the set of offsets that
-// can be reached, so its cost is bounded by pieces times length.
+// match reports whether uri, which must be normal (normalURI) and within
+// maxMatched, may be an expansion. It keeps the set of offsets that can be
+// reached, so that its cost is bounded by pieces times length.
 func (p pattern) match(uri string) bool {
-	if p == nil || len(uri) > maxMatched {
+	if !p.begins(uri) {
 		return false
 	}
-	uri = normalURI(uri)
-	reached := []int{0} // ascending
+	reached := append(make([]int32, 0, len(uri)+1), 0) // ascending
+	next := make([]int32, 0, len(uri)+1)
 	for _, piece := range p {
-		var next []int
 		if piece.stop == nil {
-			next = piece.skipLiteral(uri, reached)
+			next = piece.skipLiteral(uri, reached, next[:0])
 		} else {
-			next = piece.expand(uri, reached)
+			next = piece.expand(uri, reached, next[:0])
 		}
 		if len(next) == 0 {
 			return false
 		}
-		reached = next
+		reached, next = next, reached
 	}
-	return reached[len(reached)-1] == len(uri)
+	return int(reached[len(reached)-1]) == len(uri)
 }
 
-func (p piece) skipLiteral(uri string, reached []int) (next []int) {
+// begins reports whether uri has the text that all expansions begin with.
+func (p pattern) begins(uri string) bool {
+	return p != nil && (p[0].stop != nil || strings.HasPrefix(uri, p[0].literal))
+}
+
+func (p piece) skipLiteral(uri string, reached, next []int32) []int32 {
 	for _, at := range reached {
 		if strings.HasPrefix(uri[at:], p.literal) {
-			next = append(next, at+len(p.literal))
+			next = append(next, at+int32(len(p.literal))) //nolint:gosec // at most maxTemplate
 		}
 	}
 	return next
 }
 
-func (p piece) expand(uri string, reached []int) (next []int) {
-	end := -1 // of the run that was added last
+func (p piece) expand(uri string, reached, next []int32) []int32 {
+	end := int32(-1) // of the run that was added last
 	for _, at := range reached {
 		if at <= end {
 			continue // in the same run, which it would extend to the same end
 		}
-		end = len(uri)
+		end = int32(len(uri)) //nolint:gosec // at most 3*maxMatched
 		if n := strings.IndexAny(uri[at:], *p.stop); n >= 0 {
-			end = at + n
+			end = at + int32(n) //nolint:gosec // within uri
 		}
 		for i := at; i <= end; i++ {
 			next = append(next, i)

@@ -11,7 +11,7 @@ import (
 
 func TestToolsets(t *testing.T) {
 	cat := servers(t, catalog.Options{}, named("a", "b")...)
-	if err := cat.SetToolsets([]durward.Toolset{{Name: "some", Tools: []string{"a__read*", "*__time"}}, {Name: "none"}}); err != nil {
+	if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "some", Tools: []string{"a__read*", "*__time"}}, {Name: "none"}}); err != nil {
 		t.Fatal(err)
 	}
 	const ui = `{"name":"time","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://app"}}}`
@@ -47,7 +47,7 @@ func TestToolsets(t *testing.T) {
 
 func TestToolsetsThatAreRefused(t *testing.T) {
 	cat := servers(t, catalog.Options{}, named("a")...)
-	if err := cat.SetToolsets([]durward.Toolset{{Name: "ok", Tools: []string{"*"}}}); err != nil {
+	if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "ok", Tools: []string{"*"}}}); err != nil {
 		t.Fatal(err)
 	}
 	for want, sets := range map[string][]durward.Toolset{
@@ -55,7 +55,7 @@ func TestToolsetsThatAreRefused(t *testing.T) {
 		"used twice":    {{Name: "x"}, {Name: "x"}},
 		"x tools: the ": {{Name: "x", Tools: []string{`a\`}}},
 	} {
-		err := cat.SetToolsets(sets)
+		_, err := cat.ReplaceToolsets(sets)
 		if durward.KindOf(err) != durward.Invalid || err == nil {
 			t.Fatalf("%+v: %v", sets, err)
 		}

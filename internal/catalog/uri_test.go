@@ -42,7 +42,6 @@ func TestURIsOnTheAggregate(t *testing.T) {
 		if err != nil || got.Server != "fs" || got.URI != c.native || got.Entry == nil {
 			t.Errorf("%s resolves to %+v, %v", c.offered, got, err)
 		}
-		equal(t, "OfferedURI", v.OfferedURI("fs", c.native), c.offered)
 	}
 }
 
@@ -202,7 +201,6 @@ func TestURIsOfOneServerAreUntouched(t *testing.T) {
 				t.Errorf("%s: %+v, %v", uri, got, err)
 			}
 		}
-		equal(t, "OfferedURI", v.OfferedURI("a", "x:1"), "x:1")
 		if got, err := v.Template("y:{z}"); err != nil || got.Entry == nil || got.URI != "y:{z}" {
 			t.Errorf("template: %+v, %v", got, err)
 		}

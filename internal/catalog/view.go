@@ -30,9 +30,6 @@ type part struct {
 // Counts says how many items of each kind a view offers.
 type Counts struct{ Tools, Prompts, Resources, Templates int }
 
-// Route returns the route of the view.
-func (v *View) Route() durward.Route { return v.route }
-
 // Entries yields the items of one kind in the order of the list.
 func (v *View) Entries(k Kind) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
