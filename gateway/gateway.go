@@ -63,7 +63,7 @@ func New(opt Options) (*Gateway, error) {
 		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version),
 	}
-	opener, launcher := federation.NewOpener()
+	opener, launcher := federation.NewOpener(opt.Limits.Message)
 	g.launcher = launcher
 	g.set = federation.New(federation.Options{
 		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel, Log: opt.Log,

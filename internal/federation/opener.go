@@ -13,9 +13,10 @@ import (
 
 // NewOpener assembles the parts that reach servers: the launcher of processes,
 // the dialler, and the built-in tools. Close the Launcher after the Set.
-func NewOpener() (upstream.Opener, *launch.Launcher) {
+// maxMessage bounds one message of a server, in bytes; 0 means the default.
+func NewOpener(maxMessage int) (upstream.Opener, *launch.Launcher) {
 	launcher := launch.New(launch.Options{})
-	reach := upstream.NewOpener(upstream.OpenerOptions{Launcher: processes{launcher}, Dialer: egress.Dialer{}})
+	reach := upstream.NewOpener(upstream.OpenerOptions{Launcher: processes{launcher}, Dialer: egress.Dialer{}, MaxMessage: maxMessage})
 	return opener{reach}, launcher
 }
 

@@ -1,5 +1,7 @@
 package wire
 
+import "bytes"
+
 // SetResultMember appends result with those members of add in front that it does
 // not have yet; a member that is there keeps its value. All bytes of result
 // are kept. A result that is no object is appended as it is.
@@ -24,7 +26,7 @@ func SetResultMember(dst, result []byte, add ...Member) []byte {
 	if s.peek() != '}' {
 		dst = append(dst, ',')
 	}
-	return append(dst, result[s.pos:]...)
+	return append(dst, result[bytes.IndexByte(result, '{')+1:]...) // white space included
 }
 
 // present returns a bit mask of those of the first 64 members of list whose

@@ -110,6 +110,8 @@ func (s *server) take(m *message, line []byte) {
 		if s.notes != "" {
 			appendTo(s.notes, line)
 		}
+	case m.Method == "tools/call" && m.Params.Name == "seen":
+		s.text(m.ID, strings.TrimSpace(string(line)))
 	case m.Method == "tools/call":
 		go s.call(m)
 	default:
