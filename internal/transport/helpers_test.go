@@ -129,6 +129,8 @@ type rig struct {
 	pipes  *pipes
 	client *http.Client
 	served chan error
+	mu     sync.Mutex // guards opened
+	opened []io.Closer
 }
 
 func newRig(t testing.TB, tools map[string]tool, change func(*transport.Options, *session.Options, *identity.Options)) *rig {
@@ -166,6 +168,11 @@ func (r *rig) close() {
 	if r.server == nil {
 		return
 	}
+	r.mu.Lock()
+	for _, body := range r.opened {
+		body.Close()
+	}
+	r.mu.Unlock()
 	r.client.CloseIdleConnections()
 	if err := r.edge.Close(); err != nil {
 		r.t.Error(err)
@@ -251,6 +258,9 @@ func (r *rig) do(req *http.Request) *http.Response {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.mu.Lock()
+	r.opened = append(r.opened, resp.Body)
+	r.mu.Unlock()
 	return resp
 }
 

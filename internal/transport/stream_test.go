@@ -1,0 +1,452 @@
+package transport_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/identity"
+	"durward/internal/session"
+	"durward/internal/transport"
+	"durward/internal/wire"
+)
+
+// waiter is a tool that waits until it is cancelled or told to go on.
+type waiter struct {
+	entered chan struct{}
+	proceed chan struct{}
+	stopped atomic.Bool
+}
+
+func newWaiter() *waiter {
+	return &waiter{entered: make(chan struct{}, 100), proceed: make(chan struct{})}
+}
+
+func (w *waiter) call(ctx context.Context, _ *exchange.Inbound, _ exchange.Stream) exchange.Reply {
+	w.entered <- struct{}{}
+	select {
+	case <-ctx.Done():
+		w.stopped.Store(true)
+		return exchange.Fail(durward.Errorf(durward.Unknown, "", "cancelled"))
+	case <-w.proceed:
+		return result(`{"late":true}`)
+	}
+}
+
+func TestB18_LateAnswersAreKeptAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiter()
+		r := newRig(t, map[string]tool{"wait": w.call}, nil)
+		defer r.close()
+		began := time.Now()
+		s := r.stream(r.request(context.Background(), "POST", "/mcp", modernBody("1", "tools/call", `,"name":"wait"`), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "wait"))
+		if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
+			t.Errorf("the stream began after %s", waited)
+		}
+		beats := 0
+		for time.Since(began) < 20*time.Minute {
+			if ev, ok := s.next(); !ok || !ev.comment {
+				t.Fatalf("after %s: %+v %v", time.Since(began), ev, ok)
+			}
+			beats++
+		}
+		if beats < 55 || beats > 85 {
+			t.Errorf("%d signs of life in 20 minutes", beats)
+		}
+		close(w.proceed)
+		if m := s.message(); m.data != `{"jsonrpc":"2.0","id":1,"result":{"late":true}}` {
+			t.Error(m)
+		}
+		s.close()
+	})
+}
+
+func TestB18_IdleStreamsAreKeptAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.close()
+		id := r.initialize(`{}`)
+		get := r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", id))
+		listen := r.stream(r.request(context.Background(), "POST", "/mcp", modernBody(`"l"`, wire.MethodListen, `,"notifications":{}`), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", wire.MethodListen))
+		if m := listen.message(); !strings.Contains(m.data, `"io.modelcontextprotocol/subscriptionId":"l"`) {
+			t.Error(m)
+		}
+		for began := time.Now(); time.Since(began) < 2*time.Hour; { // longer than a session may be idle
+			for _, s := range []*events{get, listen} {
+				if ev, ok := s.next(); !ok || !ev.comment {
+					t.Fatalf("after %s: %+v %v", time.Since(began), ev, ok)
+				}
+			}
+		}
+		r.core.feed(t).Notify(wire.NoteToolsChanged, nil)
+		if m := get.message(); !strings.Contains(m.data, "tools/list_changed") {
+			t.Error(m)
+		}
+		get.close()
+		listen.close()
+	})
+}
+
+func TestB9_AModernDisconnectCancels(t *testing.T) {
+	w := newWaiter()
+	r := newRig(t, map[string]tool{"wait": w.call}, nil)
+	for _, early := range []bool{true, false} {
+		w.stopped.Store(false)
+		ctx, cancel := context.WithCancel(context.Background())
+		req := r.request(ctx, "POST", "/mcp", modernBody("1", "tools/call", `,"name":"wait"`), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "wait")
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if resp, err := r.client.Do(req); err == nil {
+				resp.Body.Close()
+				t.Error("answered")
+			}
+		}()
+		<-w.entered
+		cancel()
+		<-done
+		for deadline := time.Now().Add(10 * time.Second); !w.stopped.Load(); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("not cancelled (%v)", early)
+			}
+		}
+	}
+}
+
+func TestB9_ALegacyDisconnectWithoutStreamDoesNotCancel(t *testing.T) {
+	w := newWaiter()
+	r := newRig(t, map[string]tool{"wait": w.call}, nil)
+	id := r.initialize(`{}`)
+	found, err := r.store.Find(id, "local", durward.Route{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	req := r.request(ctx, "POST", "/mcp", legacyCall("1", "wait", ""), "Mcp-Session-Id", id)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if resp, err := r.client.Do(req); err == nil {
+			resp.Body.Close()
+		}
+	}()
+	<-w.entered
+	cancel()
+	<-done
+	w.proceed <- struct{}{} // blocks for ever if the tool was cancelled
+	for running := 1; running > 0; running, _ = found.InFlight() {
+		time.Sleep(time.Millisecond) // polls a state that comes by itself
+	}
+	if w.stopped.Load() {
+		t.Error("cancelled")
+	}
+}
+
+func TestASlowReaderLosesProgressFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan struct{})
+		r := newRig(t, map[string]tool{"flood": func(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+			for i := range 10_000 {
+				out.Notify(wire.NoteProgress, fmt.Appendf(nil, `{"progressToken":7,"progress":%d}`, i))
+				if i%1000 == 0 {
+					out.Notify(wire.NoteMessage, []byte(`{"level":"info","data":1}`))
+				}
+			}
+			close(done)
+			if ctx.Err() != nil {
+				t.Error("cancelled")
+			}
+			return result(`{}`)
+		}}, nil)
+		defer r.close()
+		body := strings.Replace(modernBody("1", "tools/call", `,"name":"flood"`), `"_meta":{`, `"_meta":{"progressToken":1,"io.modelcontextprotocol/logLevel":"info",`, 1)
+		s := r.stream(r.request(context.Background(), "POST", "/mcp", body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "flood"))
+		<-done // the core was never held up, though nobody read
+		logs, progress, last := 0, 0, -1
+		for {
+			m := s.message().data
+			if strings.Contains(m, `"result"`) {
+				break
+			}
+			if strings.Contains(m, wire.NoteMessage) {
+				logs++
+				continue
+			}
+			progress++
+			var at int
+			if _, err := fmt.Sscanf(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d}}`, &at); err != nil || at <= last {
+				t.Fatalf("after %d: %s", last, m)
+			}
+			last = at
+		}
+		if logs != 10 || progress >= 10_000 || last != 9999 {
+			t.Errorf("%d logs, %d progress, the last %d", logs, progress, last)
+		}
+	})
+}
+
+func TestAModernReaderThatStopsLosesItsStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, map[string]tool{"flood": flood}, nil)
+		defer r.close()
+		body := strings.Replace(modernBody("1", "tools/call", `,"name":"flood"`), `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"info",`, 1)
+		s := r.stream(r.request(context.Background(), "POST", "/mcp", body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "flood"))
+		time.Sleep(5 * time.Minute) // inside the bubble: the stall time and more
+		for {
+			ev, ok := s.next()
+			if !ok {
+				return
+			}
+			if strings.Contains(ev.data, `"result"`) {
+				t.Fatal("answered in full")
+			}
+		}
+	})
+}
+
+// flood sends log messages until it is cancelled.
+func flood(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+	for i := 0; ctx.Err() == nil; i++ {
+		if i > 100_000 {
+			return result(`{}`)
+		}
+		out.Notify(wire.NoteMessage, []byte(`{"level":"error","data":"`+strings.Repeat("x", 1000)+`"}`))
+	}
+	return exchange.Fail(durward.Errorf(durward.Unknown, "", "cancelled"))
+}
+
+func TestALegacyReaderThatStopsLosesItsStreamNotItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed, done := make(chan struct{}), make(chan struct{})
+		r := newRig(t, map[string]tool{"flood": func(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+			for range 5000 {
+				out.Notify(wire.NoteMessage, []byte(`{"level":"error","data":1}`))
+			}
+			close(done)
+			<-proceed
+			if ctx.Err() != nil {
+				return exchange.Fail(ctx.Err())
+			}
+			return result(`{"whole":true}`)
+		}}, nil)
+		defer r.close()
+		id := r.initialize(`{}`)
+		s := r.stream(r.request(context.Background(), "POST", "/mcp", legacyCall("1", "flood", ""), "Mcp-Session-Id", id))
+		<-done
+		seen := event{}
+		for ev, ok := s.next(); ok; ev, ok = s.next() {
+			if ev.id != "" {
+				seen = ev
+			}
+			if strings.Contains(ev.data, "result") {
+				t.Fatal("answered on the stream that fell behind")
+			}
+		}
+		if seen.id == "" {
+			t.Fatal("saw nothing")
+		}
+		close(proceed)
+		synctest.Wait()
+		// What is left is the newest; what came before is gone, and it is said.
+		if resp, body := r.send("GET", "/mcp", "", "Mcp-Session-Id", id, "Last-Event-ID", seen.id); resp.StatusCode != 400 || !strings.Contains(body, "limits.resume") {
+			t.Errorf("%d %s", resp.StatusCode, body)
+		}
+		s = r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", id, "Last-Event-ID", "1_5000"))
+		if m := s.message(); m.data != `{"jsonrpc":"2.0","id":1,"result":{"whole":true}}` {
+			t.Error(m)
+		}
+	})
+}
+
+func TestAReaderThatTakesNothingOfALongAnswerIsLetGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, map[string]tool{"long": func(context.Context, *exchange.Inbound, exchange.Stream) exchange.Reply {
+			return result(`"` + strings.Repeat("x", 1<<20) + `"`)
+		}}, nil)
+		defer r.close()
+		resp := r.do(r.request(context.Background(), "POST", "/mcp", modernBody("1", "tools/call", `,"name":"long"`), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "long"))
+		defer resp.Body.Close()
+		time.Sleep(2 * time.Minute) // inside the bubble: the stall time and more
+		if body, err := readAll(resp); err == nil {
+			t.Errorf("got all %d bytes", len(body))
+		}
+	})
+}
+
+func TestABodyThatDoesNotComeIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.close()
+		conn, err := r.pipes.dial(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		began := time.Now()
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{", secret)
+		buf := make([]byte, 4096)
+		n, err := conn.Read(buf)
+		if waited := time.Since(began); waited < time.Minute || waited > 2*time.Minute || err != nil || !strings.HasPrefix(string(buf[:n]), "HTTP/1.1 400 ") {
+			t.Errorf("after %s: %v %s", waited, err, buf[:n])
+		}
+		_, _ = io.Copy(io.Discard, conn) // until the server hangs up
+	})
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiter()
+		finishing := make(chan struct{})
+		r := newRig(t, map[string]tool{"wait": w.call, "short": func(ctx context.Context, _ *exchange.Inbound, _ exchange.Stream) exchange.Reply {
+			close(finishing)
+			select {
+			case <-time.After(time.Second):
+				return result(`{"in":"time"}`)
+			case <-ctx.Done():
+				return exchange.Fail(ctx.Err())
+			}
+		}}, func(o *transport.Options, _ *session.Options, _ *identity.Options) { o.Grace = 3 * time.Second })
+		id := r.initialize(`{}`)
+		get := r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", id))
+		listen := r.stream(r.request(context.Background(), "POST", "/mcp", modernBody(`1`, wire.MethodListen, ``), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", wire.MethodListen))
+		listen.message()
+		short, long := make(chan string, 1), make(chan string, 1)
+		go func() { _, body := r.callTool("2", "short"); short <- body }()
+		go func() {
+			_, body := r.send("POST", "/mcp", legacyCall("3", "wait", ""), "Mcp-Session-Id", id)
+			long <- body
+		}()
+		<-finishing
+		<-w.entered
+		ended := make(chan string, 1)
+		go func() { ended <- listen.message().data }()
+		go func() {
+			if _, ok := get.next(); ok {
+				t.Error("GET stream goes on")
+			}
+		}()
+		began := time.Now()
+		if err := r.edge.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("closed after %s", took)
+		}
+		if m := <-ended; !strings.Contains(m, `"resultType":"complete"`) {
+			t.Error(m)
+		}
+		if body := <-short; !strings.Contains(body, `"in":"time"`) {
+			t.Error(body)
+		}
+		if body := <-long; code(t, body) != wire.CodeUnknownOutcome {
+			t.Error(body)
+		}
+		if resp, _ := r.callTool("4", "echo"); resp.StatusCode != http.StatusServiceUnavailable {
+			t.Error(resp.StatusCode)
+		}
+		r.close()
+	})
+}
+
+func TestIdleSessionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.close()
+		ctx, cancel := context.WithCancel(context.Background())
+		ran := make(chan struct{})
+		go func() { defer close(ran); _ = r.store.Run(ctx) }()
+		idle, used, open := r.initialize(`{}`), r.initialize(`{}`), r.initialize(`{}`)
+		get := r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", open))
+		ping := func(id string) int {
+			resp, _ := r.send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Session-Id", id)
+			return resp.StatusCode
+		}
+		for range 4 {
+			for range 80 {
+				if ev, ok := get.next(); !ok || !ev.comment {
+					t.Fatal(ev)
+				}
+			}
+			if ping(used) != 200 {
+				t.Fatal("the session in use ended")
+			}
+		}
+		if ping(idle) != 404 || ping(open) != 200 || r.core.gone != 1 {
+			t.Errorf("idle %d, open %d, %d detached", ping(idle), ping(open), r.core.gone)
+		}
+		get.close()
+		cancel()
+		<-ran
+	})
+}
+
+func TestNothingIsSentAfterTheAnswer(t *testing.T) {
+	var kept exchange.Stream
+	r := newRig(t, map[string]tool{"keep": func(_ context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+		kept = out
+		return result(`{}`)
+	}}, nil)
+	for range 2 {
+		if _, body := r.callTool("1", "keep"); body != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			t.Error(body)
+		}
+		kept.Notify("notifications/vendor", nil)
+		if reply := kept.Ask(context.Background(), wire.MethodRootsList, nil); reply.Error == nil {
+			t.Error("asked")
+		}
+	}
+}
+
+func TestAClientThatTakesOnlyJSONGetsOnlyJSON(t *testing.T) {
+	r := newRig(t, map[string]tool{"note": func(_ context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+		out.Notify("notifications/vendor", nil)
+		return result(`{}`)
+	}}, nil)
+	resp, body := r.callTool("1", "note", "Accept", "application/json")
+	if resp.Header.Get("Content-Type") != "application/json" || body != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+		t.Error(resp.Header, body)
+	}
+	resp, body = r.callTool("1", "echo", "Accept", "text/event-stream")
+	if resp.Header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(body, "event: message\ndata: {") {
+		t.Error(resp.Header, body)
+	}
+	if resp, _ := r.modern("1", wire.MethodListen, "", "Accept", "application/json"); resp.StatusCode != 406 {
+		t.Error(resp.StatusCode)
+	}
+}
+
+func TestAPanicOfTheCoreEndsOnlyItsRequest(t *testing.T) {
+	r := newRig(t, map[string]tool{"panic": func(_ context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+		out.Notify("notifications/vendor", nil)
+		panic(http.ErrAbortHandler) // which net/http does not log
+	}}, nil)
+	id := r.initialize(`{}`)
+	for _, req := range []*http.Request{
+		r.request(context.Background(), "POST", "/mcp", legacyCall("1", "panic", ""), "Mcp-Session-Id", id),
+		r.request(context.Background(), "POST", "/mcp", modernBody("1", "tools/call", `,"name":"panic"`), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "panic"),
+	} {
+		if resp, err := r.client.Do(req); err == nil {
+			if body, err := readAll(resp); err == nil {
+				t.Errorf("answered %s", body)
+			}
+		}
+	}
+	found, err := r.store.Find(id, "local", durward.Route{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if running, waiting := found.InFlight(); running+waiting != 0 {
+		t.Errorf("%d and %d left", running, waiting)
+	}
+	if resp, _ := r.send("POST", "/mcp", legacyCall("1", "echo", ""), "Mcp-Session-Id", id); resp.StatusCode != 200 {
+		t.Error(resp.StatusCode)
+	}
+}
