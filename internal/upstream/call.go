@@ -126,9 +126,10 @@ func (s *Server) find(key Key, req *exchange.Request, base bool) (*link, *attemp
 	return l, a, err
 }
 
-// await waits for an attempt, at most for the start time-out.
+// await waits for an attempt: at most for the start time-out, and a moment more
+// for the reason of an attempt that takes all of it.
 func (s *Server) await(ctx context.Context, a *attempt, deadline time.Time) error {
-	limit := time.Now().Add(s.opt.Spec.StartTimeout)
+	limit := time.Now().Add(s.opt.Spec.StartTimeout + 3*deathGrace)
 	if !deadline.IsZero() && deadline.Before(limit) {
 		limit = deadline
 	}

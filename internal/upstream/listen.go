@@ -26,44 +26,53 @@ const ackWait = 5 * time.Second
 // Subscribe asks the server to report changes of a resource, unless somebody has
 // done so before. A connection that is opened later is asked again.
 func (s *Server) Subscribe(ctx context.Context, uri string) error {
-	if err := s.lockSub(ctx); err != nil {
-		return err
-	}
-	defer s.unlockSub()
-	s.mu.Lock()
-	if n := s.uris[uri]; n > 0 {
-		s.uris[uri]++
-		s.mu.Unlock()
-		return nil
-	}
-	full := len(s.uris) >= s.opt.Limits.Subscriptions
-	s.mu.Unlock()
-	if full {
-		return durward.Errorf(durward.Unavailable, s.op(), "%d resources are subscribed to; raise limits.subscriptions", s.opt.Limits.Subscriptions)
-	}
-	c, err := s.primaryConn(ctx)
-	if err != nil {
-		return err
-	}
-	if c.opened.Era == wire.Legacy {
-		if _, err := c.call(ctx, wire.MethodSubscribe, uriParams(uri)); err != nil {
-			return err
-		}
-	}
-	s.mu.Lock()
-	s.uris[uri]++
-	s.idleSince = time.Time{}
-	var acked chan struct{}
-	if c.opened.Era == wire.Modern {
-		acked = make(chan struct{})
-		s.listen.waiters = append(s.listen.waiters, acked)
-		s.relisten()
-	}
-	s.mu.Unlock()
+	c, acked, err := s.subscribe(ctx, uri)
 	if acked != nil {
 		awaitAck(ctx, c, acked)
 	}
-	return nil
+	return err
+}
+
+// subscribe returns what to wait for if the server is a modern one that is asked.
+func (s *Server) subscribe(ctx context.Context, uri string) (*conn, <-chan struct{}, error) {
+	if err := s.lockSub(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.unlockSub()
+	if known, err := s.subscribed(uri); known || err != nil {
+		return nil, nil, err
+	}
+	c, err := s.primaryConn(ctx)
+	if err == nil && c.opened.Era == wire.Legacy {
+		_, err = c.call(ctx, wire.MethodSubscribe, uriParams(uri))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		delete(s.uris, uri)
+		return nil, nil, err
+	}
+	if c.opened.Era == wire.Legacy {
+		return nil, nil, nil
+	}
+	acked := make(chan struct{})
+	s.listen.waiters = append(s.listen.waiters, acked)
+	s.relisten()
+	return c, acked, nil
+}
+
+// subscribed counts one more for a resource, and reports whether there was one
+// before. It comes before the server is asked, so that a connection that is
+// opened meanwhile is asked as well.
+func (s *Server) subscribed(uri string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uris[uri] == 0 && len(s.uris) >= s.opt.Limits.Subscriptions {
+		return false, durward.Errorf(durward.Unavailable, s.op(), "%d resources are subscribed to; raise limits.subscriptions", s.opt.Limits.Subscriptions)
+	}
+	s.uris[uri]++
+	s.idleSince = time.Time{}
+	return s.uris[uri] > 1, nil
 }
 
 // awaitAck waits until the server listens. That it takes long is no error: the
