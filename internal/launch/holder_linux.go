@@ -138,7 +138,6 @@ func forkInit(server string, m mode, files [3]*os.File, control *os.File) (*os.P
 		sys.Cloneflags = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
 	}
 	return os.StartProcess("/proc/self/exe", []string{initName, server}, &os.ProcAttr{
-		Dir: "/",
 		// Nothing of the server's environment may steer the init. One thread
 		// does its work; it never allocates enough to need a collection.
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off"},

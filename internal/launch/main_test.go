@@ -45,6 +45,7 @@ func parts() map[string]func(args []string) {
 		"part:fds":       descriptors,
 		"part:stoporder": stopOrder,
 		"part:exit":      exitWith,
+		"part:where":     func([]string) { fmt.Println(os.Getwd()) },
 		"part:cat":       func([]string) { _, _ = io.Copy(os.Stdout, os.Stdin) },
 		"part:orphanage": orphanage,
 		"part:wrongproc": ownProc,

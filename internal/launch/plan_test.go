@@ -134,6 +134,23 @@ func TestB2_WhatCannotBeStartedSaysWhyAndWhatToDo(t *testing.T) {
 	}
 }
 
+func TestWorkingDirectory(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, opts := range kinds() {
+		l := newLauncher(t, opts)
+		for dir, want := range map[string]string{"": here, "..": filepath.Dir(here), "/": "/"} {
+			s := self("part:where")
+			s.Dir = dir
+			if got := output(t, l, s); got != want+" <nil>\n" {
+				t.Errorf("%s, dir %q: %q", name, dir, got)
+			}
+		}
+	}
+}
+
 // The server's own PATH decides, as it would for the server itself.
 func TestCommandIsLookedUpInTheServersPath(t *testing.T) {
 	dir := t.TempDir()

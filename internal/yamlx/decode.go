@@ -35,6 +35,9 @@ func (s *Source) Decode(out any) {
 	}
 	d := decoder{s: s, budget: s.limits.Nodes, active: make(map[*yaml.Node]bool)}
 	d.value(s.root, reflect.ValueOf(out).Elem(), nil, rules{}, len(s.lines))
+	for _, p := range s.problems {
+		s.faulty[p.Path] = true
+	}
 }
 
 type decoder struct {

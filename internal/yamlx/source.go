@@ -41,7 +41,8 @@ type Source struct {
 	root     *yaml.Node // nil when the document could not be parsed
 	hidden   map[int]bool
 	problems Problems
-	known    map[fault]bool // what was reported through one alias is not repeated for the next
+	faulty   map[string]bool // paths of the problems Decode found
+	known    map[fault]bool  // what was reported through one alias is not repeated for the next
 }
 
 // fault is what makes two problems the same one.
@@ -55,7 +56,7 @@ type fault struct {
 // Parse reads the syntax of the document in data; name stands for it in
 // messages. It never fails: what is wrong comes out of [Source.Err].
 func Parse(name string, data []byte, limits Limits) *Source {
-	s := &Source{name: name, limits: limits.withDefaults(), hidden: make(map[int]bool), known: make(map[fault]bool)}
+	s := &Source{name: name, limits: limits.withDefaults(), hidden: make(map[int]bool), faulty: make(map[string]bool), known: make(map[fault]bool)}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(data) > s.limits.Bytes {
 		s.fault(CodeSize, 1, 1, 0, "the document has %d bytes, more than the limit of %d", len(data), s.limits.Bytes)
@@ -150,8 +151,12 @@ func (s *Source) Err() error {
 }
 
 // Report adds a problem with the value at path. Where the value is absent the
-// nearest thing above it that exists is pointed at.
+// nearest thing above it that exists is pointed at. Where Decode has found fault
+// with the value already, what follows from that is not worth saying.
 func (s *Source) Report(code Code, path Path, format string, args ...any) {
+	if s.faulty[path.String()] {
+		return
+	}
 	key, value := s.find(path)
 	if value == nil {
 		s.problem(code, key, path, format, args...)
@@ -243,7 +248,11 @@ func (s *Source) problem(code Code, n *yaml.Node, path Path, format string, args
 		return
 	}
 	s.known[same] = true
-	p := s.at(code, line, column, s.width(n, line, column))
+	width := s.width(n, line, column)
+	if code == CodeRequired && n != nil && n.Kind != yaml.ScalarNode {
+		width = 0 // what is missing cannot be shown
+	}
+	p := s.at(code, line, column, width)
 	p.Path, p.Message = path.String(), message
 	s.problems = append(s.problems, p)
 }

@@ -168,9 +168,7 @@ func TestProblems(t *testing.T) {
 		{"own text", "nets: [nonsense]", `t.yaml:1:8: E_VALUE: nets[0]: netip.ParsePrefix("nonsense"): no '/'
     1 | nets: [nonsense …
       |        ^~~~~~~~`},
-		{"required", "servers:\n  a: {mode: fast}", `t.yaml:2:6: E_REQUIRED: servers.a.port: is missing
-    2 |   a: { …
-      |      ^`},
+		{"required", "servers:\n  a: {mode: fast}", `t.yaml:2:6: E_REQUIRED: servers.a.port: is missing`},
 		{"null in list", "args: [a, ~]", `t.yaml:1:11: E_TYPE: args[1]: must be a text, is empty
     1 | args: [a, ~ …
       |           ^`},
@@ -340,6 +338,19 @@ func TestReportPointsAtTheNearestThing(t *testing.T) {
 	s := yamlx.Parse("t", []byte(text), yamlx.Limits{})
 	if !s.Has(yamlx.Path{"servers", "a", "mode"}) || s.Has(yamlx.Path{"servers", "b"}) {
 		t.Error("Has is wrong")
+	}
+}
+
+// What Decode has found fault with is not reported a second time by later checks.
+func TestReportAfterAFault(t *testing.T) {
+	s := yamlx.Parse("t", []byte("name: 1\nsize: 2"), yamlx.Limits{})
+	var out outer
+	s.Decode(&out)
+	s.Report("E", yamlx.Path{"name"}, "follows from the first")
+	s.Report("E", yamlx.Path{"size"}, "stands alone")
+	var ps yamlx.Problems
+	if !errors.As(s.Err(), &ps) || len(ps) != 2 || ps[0].Code != yamlx.CodeType || ps[1].Message != "stands alone" {
+		t.Errorf("%v", s.Err())
 	}
 }
 

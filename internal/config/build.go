@@ -1,0 +1,138 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"durward"
+	"durward/internal/yamlx"
+)
+
+// Codes of problems between keys.
+const (
+	codeConflict  yamlx.Code = "E_CONFLICT"  // two keys that exclude each other, or one that needs another
+	codeReference yamlx.Code = "E_REFERENCE" // ${…} that cannot be replaced
+	codeForbidden yamlx.Code = "E_FORBIDDEN" // what the configuration may not say
+)
+
+// builder makes a Config of a decoded file and reports what is wrong between its keys.
+type builder struct {
+	src  *yamlx.Source
+	raw  *file
+	refs *references
+}
+
+func (b *builder) build() *Config {
+	c := &Config{
+		Listen: b.raw.Listen, Auth: Auth(b.raw.Auth), Insecure: b.raw.Insecure,
+		TLS:            TLS{Cert: b.path(b.raw.TLS.Cert), Key: b.path(b.raw.TLS.Key)},
+		AllowedOrigins: b.raw.AllowedOrigins, AllowedHosts: b.raw.AllowedHosts,
+		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
+		Limits: Limits{
+			Message: int(b.raw.Limits.Message), Sessions: b.raw.Limits.Sessions, SessionIdle: b.raw.Limits.SessionIdle,
+			InFlight: b.raw.Limits.InFlight, KeepAlive: b.raw.Limits.KeepAlive, StartParallel: b.raw.Limits.StartParallel,
+		},
+		Log: Log(b.raw.Log),
+	}
+	for _, n := range b.raw.TrustedProxies {
+		c.TrustedProxies = append(c.TrustedProxies, netip.Prefix(n))
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.raw.Servers)) {
+		c.Servers = append(c.Servers, b.server(name, b.raw.Servers[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.raw.Toolsets)) {
+		c.Toolsets = append(c.Toolsets, b.toolset(name, b.raw.Toolsets[name]))
+	}
+	b.checkService(c)
+	b.checkPrefix(c)
+	c.secrets = b.refs.values
+	return c
+}
+
+// path makes a relative path relative to the file's directory.
+func (b *builder) path(p string) string {
+	if p == "" || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(b.refs.dir, p)
+}
+
+func (b *builder) server(name string, raw serverFile) durward.Server {
+	at := yamlx.Path{"servers", name}
+	if err := durward.CheckServerName(name); err != nil {
+		b.src.ReportKey(yamlx.CodeValue, at, "%s", message(err))
+	}
+	b.checkKind(at, raw)
+	b.checkTools(at.In("tools"), name, raw.Tools)
+	s := durward.Server{
+		Name: name, Disabled: raw.Disabled, Transport: transportOf(raw),
+		Command: b.command(raw), Dir: b.path(raw.Dir),
+		URL: b.url(at, raw.URL), Proxy: b.proxy(at, raw.Proxy), CAFile: b.path(raw.CAFile),
+		Tools: durward.ToolRules(raw.Tools),
+	}
+	s.Args = b.args(at, raw.Args)
+	s.Env = b.env(at, raw.Env)
+	s.Headers = b.headers(at, raw.Headers)
+	bound(&s, raw.Shared, b.raw.Defaults)
+	return s
+}
+
+func transportOf(raw serverFile) durward.Transport {
+	switch {
+	case raw.Transport != "":
+		return durward.Transport(raw.Transport)
+	case raw.URL != "":
+		return durward.TransportHTTP
+	default:
+		return durward.TransportStdio
+	}
+}
+
+// command makes a relative path absolute, unless the launcher will take it
+// relative to the working directory.
+func (b *builder) command(raw serverFile) string {
+	if raw.Dir == "" && strings.ContainsAny(raw.Command, `/`+string(filepath.Separator)) {
+		return b.path(raw.Command)
+	}
+	return raw.Command
+}
+
+// bound fills the shared keys: what the server says, else what defaults say.
+func bound(s *durward.Server, own, defaults sharedFile) {
+	s.Era = cmp.Or(own.Era, defaults.Era)
+	s.Instances = durward.Instances(cmp.Or(own.Instances, defaults.Instances))
+	s.Risk = durward.Risk(cmp.Or(own.Risk, defaults.Risk))
+	s.StartTimeout = cmp.Or(own.StartTimeout, defaults.StartTimeout)
+	s.CallTimeout = max(0, time.Duration(cmp.Or(own.CallTimeout, defaults.CallTimeout)))
+	s.Timeout = cmp.Or(own.Timeout, defaults.Timeout)
+	s.Concurrency = cmp.Or(own.Concurrency, defaults.Concurrency)
+	s.IdleStop = time.Duration(cmp.Or(own.IdleStop, defaults.IdleStop))
+	s.HealthEvery = cmp.Or(own.HealthEvery, defaults.HealthEvery)
+}
+
+func (b *builder) toolset(name string, raw toolsetFile) durward.Toolset {
+	at := yamlx.Path{"toolsets", name}
+	if !toolsetName.MatchString(name) {
+		b.src.ReportKey(yamlx.CodeValue, at, "the name %q must match %s", clip(name), toolsetName)
+	}
+	if len(raw.Tools) == 0 && b.src.Has(at.In("tools")) {
+		b.src.Report(yamlx.CodeValue, at.In("tools"), "names no tool; write at least one name or pattern")
+	}
+	b.checkPatterns(at.In("tools"), raw.Tools)
+	return durward.Toolset{Name: name, Tools: raw.Tools}
+}
+
+// message is what an error says, without the place: the problem has its own.
+func message(err error) string {
+	var e *durward.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
