@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"sync"
 
@@ -52,3 +53,12 @@ func (g *Gateway) Handler() http.Handler { return g.edges }
 
 // Admit says who sends an HTTP request, by the same rules as [Gateway.Handler].
 func (g *Gateway) Admit(r *http.Request) (durward.Caller, error) { return g.edges.gate.Admit(r) }
+
+// StdioHandler turns a connection of the service's unix socket into the stdio
+// entrance: GET with Upgrade: mcp-stdio and ?server=NAME or ?toolset=NAME.
+func (g *Gateway) StdioHandler() http.Handler { return g.edges.Upgrade() }
+
+// ServeStdio serves one client on a stream of JSON lines until it ends.
+func (g *Gateway) ServeStdio(ctx context.Context, stream io.ReadWriteCloser, caller durward.Caller, route durward.Route) error {
+	return g.edges.ServeStdio(ctx, stream, caller, route)
+}

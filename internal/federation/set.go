@@ -83,7 +83,7 @@ func (s *Set) Add(spec durward.Server) error {
 		return durward.Errorf(durward.Conflict, "server "+spec.Name, "the name is taken; remove the other one first")
 	}
 	server, err := upstream.New(upstream.Options{
-		Spec: spec, Opener: s.gate, Observer: (*observer)(s), ClientInfo: s.opt.ClientInfo, Log: s.opt.Log.With("server", spec.Name),
+		Spec: spec, Opener: s.gate, Observer: (*observer)(s), ClientInfo: s.opt.ClientInfo, Log: s.opt.Log,
 	})
 	if err != nil {
 		return err

@@ -8,13 +8,21 @@ import (
 )
 
 // Config returns the path of the user's configuration file.
-func Config() string { return filepath.Join(base("XDG_CONFIG_HOME", ".config"), "durward", "durward.yaml") }
+func Config() string {
+	return filepath.Join(base("XDG_CONFIG_HOME", ".config"), "durward", "durward.yaml")
+}
 
 // State returns the state directory: tokens, the service's address, its lock.
 func State() string { return filepath.Join(base("XDG_STATE_HOME", ".local/state"), "durward") }
 
 // Token returns the path of the file that holds the bearer token (0600).
 func Token() string { return filepath.Join(State(), "token") }
+
+// Lock returns the path of the file whose lock a running service holds.
+func Lock() string { return filepath.Join(State(), "service.lock") }
+
+// ServiceLog returns the path of the log of a service that was started in the background.
+func ServiceLog() string { return filepath.Join(State(), "service.log") }
 
 // Address returns the path of the file that names the HTTP address while the service runs.
 func Address() string { return filepath.Join(State(), "http.addr") }

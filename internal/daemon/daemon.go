@@ -1,0 +1,252 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"durward"
+	"durward/gateway"
+	"durward/internal/config"
+	"durward/internal/control"
+	"durward/internal/identity"
+	"durward/internal/paths"
+	"durward/internal/telemetry"
+)
+
+// Options configure a Service.
+type Options struct {
+	// ConfigFile is the configuration. Empty means the user's own file, or the
+	// defaults if there is none.
+	ConfigFile string
+	// Demo runs the embedded configuration and reads no file.
+	Demo    bool
+	Version string
+	// IdleExit ends the service after so long without any client; 0: never.
+	IdleExit time.Duration
+	LogTo    io.Writer // where the log goes, as the configuration says; required
+}
+
+// Service is a running service.
+type Service struct {
+	opt      Options
+	log      *slog.Logger
+	started  time.Time
+	gateway  *gateway.Gateway
+	activity *activity
+	address  string // of HTTP
+	token    string // file of the bearer token; empty without one
+
+	mu      sync.Mutex // guards all below
+	config  *config.Config
+	loaded  time.Time
+	problem error // of the file as it is now, when it is not what runs
+
+	undo []func() error // what Close does, last first
+}
+
+// Start starts a service. On error nothing is left running.
+func Start(opt Options) (s *Service, err error) {
+	s = &Service{opt: opt, started: time.Now(), activity: newActivity()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.config, err = s.load(); err != nil {
+		return nil, err
+	}
+	s.loaded = time.Now()
+	if s.log, err = telemetry.NewLogger(opt.LogTo, s.config.Log.Level, s.config.Log.Format); err != nil {
+		return nil, err
+	}
+	if err := s.takeState(); err != nil {
+		return nil, err
+	}
+	tcp, err := listenHTTP(s.config)
+	if err != nil {
+		return nil, err
+	}
+	s.later(tcp.Close)
+	s.address = tcp.Addr().String()
+	if err := s.startGateway(); err != nil {
+		return nil, err
+	}
+	socket, err := listenSocket(paths.Socket())
+	if err != nil {
+		return nil, err
+	}
+	s.later(socket.Close)
+	s.serve(tcp, s.publicHandler())
+	s.serve(socket, s.ownerHandler())
+	if err := os.WriteFile(paths.Address(), []byte(s.address+"\n"), 0o600); err != nil {
+		return nil, durward.Errorf(durward.Unavailable, "state", "%w", err)
+	}
+	s.later(func() error { return ignoreMissing(os.Remove(paths.Address())) })
+	return s, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// later notes what Close has to undo.
+func (s *Service) later(undo func() error) { s.undo = append(s.undo, undo) }
+
+// load reads the configuration the service was started with.
+func (s *Service) load() (*config.Config, error) {
+	switch {
+	case s.opt.Demo:
+		return config.Demo()
+	case s.opt.ConfigFile != "":
+		return config.Load(s.opt.ConfigFile, os.LookupEnv)
+	}
+	c, err := config.Load(paths.Config(), os.LookupEnv)
+	if durward.KindOf(err) == durward.NotFound {
+		return config.Default(), nil
+	}
+	return c, err
+}
+
+// takeState makes the state directory ours.
+func (s *Service) takeState() error {
+	if err := os.MkdirAll(paths.State(), 0o700); err != nil {
+		return durward.Errorf(durward.Unavailable, "state", "%w", err)
+	}
+	unlock, err := lockState(paths.Lock())
+	if err != nil {
+		return err
+	}
+	s.later(unlock)
+	return nil
+}
+
+func (s *Service) startGateway() error {
+	opt := s.gatewayOptions(s.config)
+	if s.config.Auth == config.AuthToken {
+		secret, err := identity.LoadToken(paths.Token())
+		if err != nil {
+			return err
+		}
+		s.token = paths.Token()
+		opt.Access.Tokens = []gateway.Token{{Principal: identity.PrincipalLocal, Secret: secret}}
+	}
+	g, err := gateway.New(opt)
+	if err != nil {
+		return err
+	}
+	s.gateway = g
+	s.later(g.Close)
+	return nil
+}
+
+func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
+	return gateway.Options{
+		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix, Version: s.opt.Version, Log: s.log,
+		Access: gateway.Access{
+			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
+			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,
+		},
+		Limits: gateway.Limits{
+			Message: c.Limits.Message, Sessions: c.Limits.Sessions, SessionIdle: c.Limits.SessionIdle,
+			InFlight: c.Limits.InFlight, KeepAlive: c.Limits.KeepAlive, StartParallel: c.Limits.StartParallel,
+		},
+	}
+}
+
+// publicHandler serves what is reached by HTTP: the MCP routes and the health checks.
+func (s *Service) publicHandler() http.Handler {
+	api := control.New(control.Options{Service: s, Authorize: func(*http.Request) error {
+		return durward.Errorf(durward.NotFound, "", "the service API is on the unix socket only")
+	}})
+	mcp := s.gateway.Handler()
+	return s.activity.watch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
+			api.ServeHTTP(w, r)
+			return
+		}
+		mcp.ServeHTTP(w, r)
+	}))
+}
+
+// ownerHandler serves what is reached over the unix socket: all of it.
+func (s *Service) ownerHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", s.activity.watch(s.gateway.Handler()))
+	api := control.New(control.Options{Service: s, Authorize: func(r *http.Request) error {
+		_, err := s.gateway.Admit(r)
+		return err
+	}})
+	mux.Handle("/api/v1/", api)
+	mux.Handle("/healthz", api)
+	mux.Handle("/readyz", api)
+	mux.Handle("/api/v1/stdio", s.activity.watch(s.gateway.StdioHandler()))
+	return mux
+}
+
+// serve serves a listener until Close.
+func (s *Service) serve(l net.Listener, h http.Handler) {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ConnContext: identity.ConnContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			s.log.Error("a listener failed; the service goes on without it", "address", l.Addr(), "error", err)
+		}
+	}()
+	s.later(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+		defer cancel()
+		err := server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close()
+		}
+		<-done
+		return err
+	})
+}
+
+// Run waits until ctx ends, or until nobody used the service for IdleExit.
+func (s *Service) Run(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-s.activity.idle(ctx, s.opt.IdleExit):
+		s.log.Info("nobody uses the service any more; it ends", "after", s.opt.IdleExit)
+	}
+}
+
+// Close ends the service: clients first, then servers. It returns when all of
+// their processes are gone.
+func (s *Service) Close() error {
+	var errs []error
+	if s.gateway != nil { // streams end before the listeners wait for them
+		errs = append(errs, s.gateway.Close())
+	}
+	for len(s.undo) > 0 {
+		last := s.undo[len(s.undo)-1]
+		s.undo = s.undo[:len(s.undo)-1]
+		if err := last(); err != nil && !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Address is where HTTP is served, host:port.
+func (s *Service) Address() string { return s.address }
+
+// TokenFile is the file with the bearer token; empty when none is needed.
+func (s *Service) TokenFile() string { return s.token }

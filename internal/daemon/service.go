@@ -1,0 +1,103 @@
+package daemon
+
+import (
+	"os"
+	"slices"
+	"time"
+
+	"durward"
+	"durward/client"
+	"durward/internal/config"
+	"durward/internal/control"
+	"durward/internal/paths"
+)
+
+var _ control.Service = (*Service)(nil)
+
+// Status is what the service says of itself.
+func (s *Service) Status() client.Status {
+	g := s.gateway.Status()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := client.Status{
+		Version: s.opt.Version, PID: os.Getpid(), Address: s.address, Started: s.started,
+		Policy: g.Policy, Ledger: g.Ledger, Sessions: g.Sessions, Servers: g.Servers,
+		Config: client.ConfigStatus{File: s.file(), Loaded: s.loaded},
+	}
+	if s.problem != nil {
+		st.Config.Problem = s.problem.Error()
+	}
+	for i := range st.Servers {
+		st.Servers[i].Reason = s.config.Redact(st.Servers[i].Reason)
+	}
+	return st
+}
+
+// file names the configuration for people.
+func (s *Service) file() string {
+	switch {
+	case s.opt.Demo:
+		return "built in (demo)"
+	case s.opt.ConfigFile != "":
+		return s.opt.ConfigFile
+	default:
+		return paths.Config()
+	}
+}
+
+// Ready reports whether every server has come up or failed for the first time.
+func (s *Service) Ready() error {
+	for _, server := range s.gateway.Status().Servers {
+		if server.State == durward.StateConnecting && server.Restarts == 0 {
+			return durward.Errorf(durward.Unavailable, "server "+server.Name, "it is still connecting for the first time")
+		}
+	}
+	return nil
+}
+
+// Reload reads the configuration anew. A file with problems changes nothing:
+// what runs goes on, and Status tells the problem.
+func (s *Service) Reload() error {
+	next, err := s.load()
+	if err == nil {
+		s.mu.Lock()
+		err = fixed(s.config, next)
+		s.mu.Unlock()
+	}
+	if err == nil {
+		err = s.gateway.Reload(s.gatewayOptions(next))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problem = err
+	if err != nil {
+		s.log.Error("the configuration was not reloaded; the old one runs on", "file", s.file(), "error", err)
+		return err
+	}
+	s.config, s.loaded = next, time.Now()
+	s.log.Info("configuration reloaded", "file", s.file(), "servers", len(next.Servers))
+	return nil
+}
+
+// fixed refuses changes that need a restart, so that nobody believes them to be in force.
+func fixed(old, next *config.Config) error {
+	for _, key := range []struct {
+		name    string
+		changed bool
+	}{
+		{"listen", old.Listen != next.Listen},
+		{"auth", old.Auth != next.Auth},
+		{"tls", old.TLS != next.TLS},
+		{"prefix", old.NoPrefix != next.NoPrefix},
+		{"allowed_hosts", !slices.Equal(old.AllowedHosts, next.AllowedHosts)},
+		{"allowed_origins", !slices.Equal(old.AllowedOrigins, next.AllowedOrigins)},
+		{"trusted_proxies", !slices.Equal(old.TrustedProxies, next.TrustedProxies)},
+		{"limits", old.Limits != next.Limits},
+		{"log", old.Log != next.Log},
+	} {
+		if key.changed {
+			return durward.Errorf(durward.Conflict, "reload", "a change of %s needs a restart of the service; nothing was changed", key.name)
+		}
+	}
+	return nil
+}
