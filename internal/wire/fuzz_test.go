@@ -56,8 +56,8 @@ func FuzzParse(f *testing.F) {
 		var p wire.Params
 		if err := wire.ParseParams(data, &p); (err == nil) != paramsClean(data) {
 			t.Fatalf("ParseParams(%q) = %v, oracle: %v", data, err, paramsClean(data))
-		} else if err == nil {
-			compareParams(t, &p)
+		} else if err == nil && paramsDiffer(&p) != "" {
+			t.Fatal(paramsDiffer(&p))
 		}
 	})
 }

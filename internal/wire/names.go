@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -88,6 +89,14 @@ func (n *nameStack) text(data []byte, r nameRef) []byte {
 	return data[r.off : r.off+r.len]
 }
 
+// room doubles the arena when a name of n bytes does not fit, and returns where it begins.
+func (n *nameStack) room(size int) int {
+	if len(n.arena)+size > cap(n.arena) {
+		n.arena = slices.Grow(n.arena, len(n.arena)+size)
+	}
+	return len(n.arena)
+}
+
 // keep returns a ref to what was appended to the arena from start on.
 func (n *nameStack) keep(start int) nameRef {
 	return nameRef{off: uint32(start) | inArena, len: uint32(len(n.arena) - start)} //nolint:gosec // see inArena
@@ -95,7 +104,7 @@ func (n *nameStack) keep(start int) nameRef {
 
 // unescaped returns a ref to the decoded form of a raw name.
 func (n *nameStack) unescaped(raw []byte) nameRef {
-	start := len(n.arena)
+	start := n.room(len(raw))
 	n.arena = appendUnescaped(n.arena, raw)
 	return n.keep(start)
 }
@@ -106,7 +115,7 @@ func (n *nameStack) folded(data []byte, r nameRef) nameRef {
 	name := n.text(data, r)
 	for _, c := range name {
 		if c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' {
-			start := len(n.arena)
+			start := n.room(len(name))
 			n.arena = appendFolded(n.arena, name)
 			return n.keep(start)
 		}
@@ -130,8 +139,17 @@ func (n *nameStack) add(data []byte, base int, r nameRef) (seen bool) {
 			return true
 		}
 	}
-	n.refs = append(n.refs, r)
+	n.push(r)
 	return false
+}
+
+// push appends r. The stack doubles, so that all its copies together stay small
+// beside a message of many names.
+func (n *nameStack) push(r nameRef) {
+	if len(n.refs) == cap(n.refs) {
+		n.refs = slices.Grow(n.refs, len(n.refs)+1)
+	}
+	n.refs = append(n.refs, r)
 }
 
 // shortKey tells most different names of the same length apart, and all up to
@@ -161,7 +179,7 @@ func (n *nameStack) addHashed(data []byte, base int, r nameRef) (seen bool) {
 	if t.slots[slot] != 0 {
 		return true
 	}
-	n.refs = append(n.refs, r)
+	n.push(r)
 	t.slots[slot] = int32(len(n.refs)) //nolint:gosec // at most MaxScan
 	return false
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -225,31 +226,40 @@ func oracleFaults(value string) (f wire.Faults) {
 // compareToOracle fails the test where Parse and the oracle differ about data.
 func compareToOracle(t testing.TB, data []byte, from wire.Origin) {
 	t.Helper()
+	if problem := differs(data, from); problem != "" {
+		t.Fatal(problem)
+	}
+}
+
+// differs returns where Parse and the oracle differ about data, "" if nowhere.
+func differs(data []byte, from wire.Origin) string {
 	var m wire.Message
 	err := wire.Parse(data, from, &m)
 	want, kind, ok := oracle(data, from)
 	if (err == nil) != ok {
-		t.Fatalf("Parse(%q, %d) = %v, oracle accepts: %v", data, from, err, ok)
+		return fmt.Sprintf("Parse(%q, %d) = %v, oracle accepts: %v", data, from, err, ok)
 	}
 	if !ok {
-		return
+		return ""
 	}
 	id := want["id"]
 	if id == "null" {
 		id = ""
 	}
 	if m.Kind != kind || string(m.ID) != id || string(m.Result) != want["result"] || string(m.Error) != want["error"] || string(m.Params.Raw) != want["params"] {
-		t.Fatalf("Parse(%q) = %+v, oracle: %v", data, m, want)
+		return fmt.Sprintf("Parse(%q) = %+v, oracle: %v", data, m, want)
 	}
 	if method, _ := jsontext.AppendUnquote(nil, want["method"]); m.Method != string(method) {
-		t.Fatalf("method of %q: %q, oracle: %q", data, m.Method, method)
+		return fmt.Sprintf("method of %q: %q, oracle: %q", data, m.Method, method)
 	}
-	compareParams(t, &m.Params)
-	compareResult(t, &m, from)
+	if problem := paramsDiffer(&m.Params); problem != "" {
+		return problem
+	}
+	return resultDiffers(&m, from)
 }
 
-func compareParams(t testing.TB, p *wire.Params) {
-	t.Helper()
+// paramsDiffer compares the spans of p.
+func paramsDiffer(p *wire.Params) string {
 	list, _ := membersOf(p.Raw)
 	meta, _ := membersOf([]byte(valueOf(list, "_meta")))
 	for _, c := range []struct {
@@ -266,13 +276,14 @@ func compareParams(t testing.TB, p *wire.Params) {
 		{meta, wire.MetaSubscriptionID, p.InMeta.SubscriptionID}, {meta, wire.MetaProgressToken, p.InMeta.ProgressToken},
 	} {
 		if got, want := string(c.span.Of(p.Raw)), valueOf(c.list, c.name); got != want {
-			t.Fatalf("%s of %q: %q, oracle: %q", c.name, p.Raw, got, want)
+			return fmt.Sprintf("%s of %q: %q, oracle: %q", c.name, p.Raw, got, want)
 		}
 	}
+	return ""
 }
 
-func compareResult(t testing.TB, m *wire.Message, from wire.Origin) {
-	t.Helper()
+// resultDiffers compares what is noted of a result or error.
+func resultDiffers(m *wire.Message, from wire.Origin) string {
 	var want wire.Faults
 	if from == wire.FromServer {
 		for _, v := range [][]byte{m.Result, m.Error} {
@@ -284,7 +295,7 @@ func compareResult(t testing.TB, m *wire.Message, from wire.Origin) {
 		}
 	}
 	if m.Faults != want {
-		t.Fatalf("faults of %q %q: %+v, oracle: %+v", m.Result, m.Error, m.Faults, want)
+		return fmt.Sprintf("faults of %q %q: %+v, oracle: %+v", m.Result, m.Error, m.Faults, want)
 	}
 	resultType, isError := "", false
 	list, _ := membersOf(m.Result)
@@ -297,6 +308,7 @@ func compareResult(t testing.TB, m *wire.Message, from wire.Origin) {
 		}
 	}
 	if string(m.ResultType.Of(m.Result)) != resultType || m.IsError != isError {
-		t.Fatalf("resultType %q isError %v of %q, oracle: %q %v", m.ResultType.Of(m.Result), m.IsError, m.Result, resultType, isError)
+		return fmt.Sprintf("resultType %q isError %v of %q, oracle: %q %v", m.ResultType.Of(m.Result), m.IsError, m.Result, resultType, isError)
 	}
+	return ""
 }

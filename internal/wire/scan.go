@@ -21,7 +21,8 @@ const (
 // trailing white space is allowed, a batch is not. On error m is unspecified;
 // the error is a *SyntaxError. It does not allocate for a message whose method
 // is known and whose objects are of usual size. Its time grows with the number
-// of bytes only; its memory stays below four times the message, whatever that holds.
+// of bytes only, whatever they are; its memory with the number of names in one
+// object, which for the worst of messages is less than ten times their size.
 func Parse(data []byte, from Origin, m *Message) error {
 	s := borrow(data)
 	end := s.message(from, m)
@@ -287,10 +288,11 @@ func (s *scanner) freshName(i, base int, seen uint64) (end int, bit uint64) {
 	}
 	r := nameRef{key: w & (1<<n - 1), off: uint32(i + 1), len: uint32(n >> 3)} //nolint:gosec // at most MaxScan
 	i += n>>3 + 2
-	if bit = bloom(r.key); seen&bit != 0 || len(s.names.refs)-base >= linear || d[i] != ':' {
+	refs := s.names.refs
+	if bit = bloom(r.key); seen&bit != 0 || len(refs)-base >= linear || len(refs) == cap(refs) || d[i] != ':' {
 		return 0, 0
 	}
-	s.names.refs = append(s.names.refs, r)
+	s.names.refs = append(refs, r)
 	return s.space(i + 1), bit
 }
 
