@@ -84,6 +84,9 @@ func (g *Gate) fromProxy(remote string) bool {
 // listens on, a host that is allowed, or the very address the connection came to.
 func (g *Gate) knownHost(r *http.Request, host string) bool {
 	name := hostOf(host)
+	if name == "" {
+		return false
+	}
 	if loopbackName(name) {
 		return true
 	}
@@ -116,12 +119,17 @@ func ownOrigin(origin, proto, host string) bool {
 		return false
 	}
 	a, b := hostOf(at), hostOf(host)
-	return strings.EqualFold(a, b) || loopbackName(a) && loopbackName(b)
+	return a != "" && (strings.EqualFold(a, b) || loopbackName(a) && loopbackName(b))
 }
 
-// hostOf cuts the port and the brackets off.
+// hostOf cuts the port and the brackets off; "" if the port is no number.
 func hostOf(hostport string) string {
 	if i := strings.LastIndexByte(hostport, ':'); i >= 0 && !strings.HasSuffix(hostport, "]") {
+		for _, c := range hostport[i+1:] {
+			if c < '0' || c > '9' {
+				return ""
+			}
+		}
 		hostport = hostport[:i]
 	}
 	if len(hostport) > 2 && hostport[0] == '[' && hostport[len(hostport)-1] == ']' {
