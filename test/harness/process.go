@@ -111,6 +111,14 @@ func WaitTCP(ctx context.Context, p *Process, addr string) error {
 	})
 }
 
+// ending says how the program ended; call it only after Done.
+func (p *Process) ending() string {
+	if p.err == nil {
+		return "exit status 0"
+	}
+	return p.err.Error()
+}
+
 // poll asks again every 20 ms: the programs watched here offer no event that
 // another process could wait for.
 func poll(ctx context.Context, p *Process, what string, ready func() bool) error {
@@ -119,7 +127,7 @@ func poll(ctx context.Context, p *Process, what string, ready func() bool) error
 	for !ready() {
 		select {
 		case <-p.done:
-			return fmt.Errorf("%s ended before it could %s: %v (see %s)", p.cmd.Path, what, p.err, p.log.Name())
+			return fmt.Errorf("%s ended (%s) before it could %s; see %s", p.cmd.Path, p.ending(), what, p.log.Name())
 		case <-ctx.Done():
 			return fmt.Errorf("%s did not %s: %w (see %s)", p.cmd.Path, what, ctx.Err(), p.log.Name())
 		case <-tick.C:
