@@ -77,8 +77,13 @@ func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byt
 	dst = append(dst, `,"params":`...)
 	var space [2]wire.Edit
 	edits := routingEdit(space[:0], &p, r.Name)
-	if len(add) == 0 && p.Meta.Present() && onlyProtocolKeys(p.Meta.Of(p.Raw)) {
-		return wire.Splice(dst, p.Raw, withoutMeta(edits, &p)...)
+	if len(add) == 0 {
+		switch ours, others := metaKeys(p.Meta.Of(p.Raw)); {
+		case ours == 0:
+			return wire.Splice(dst, p.Raw, edits...)
+		case others == 0: // nothing is left for a legacy server: the object goes as well
+			return wire.Splice(dst, p.Raw, withoutMeta(edits, &p)...)
+		}
 	}
 	return wire.AppendParams(dst, &p, &wire.Rewrite{Values: edits, AddMeta: add, DropMeta: wire.ProtocolKey})
 }
@@ -130,17 +135,16 @@ func routingEdit(edits []wire.Edit, p *wire.Params, name []byte) []wire.Edit {
 	return append(edits, wire.Edit{At: at, With: name})
 }
 
-// onlyProtocolKeys reports whether nothing of a `_meta` object is left for a
-// legacy server, in which case the object goes as well.
-func onlyProtocolKeys(meta []byte) bool {
-	empty := true
+// metaKeys counts the members of a `_meta` object: those of the protocol, and others.
+func metaKeys(meta []byte) (ours, others int) {
 	for name := range wire.Members(meta) {
-		if !wire.ProtocolKey(name) {
-			return false
+		if wire.ProtocolKey(name) {
+			ours++
+		} else {
+			others++
 		}
-		empty = false
 	}
-	return !empty // an empty one was the requester's own
+	return ours, others
 }
 
 // withoutMeta adds to edits, in order, the removal of the member `_meta`.

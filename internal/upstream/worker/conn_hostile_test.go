@@ -58,10 +58,10 @@ func TestB7_LargeResult(t *testing.T) {
 func TestB5_ServerThatDoesNotRead(t *testing.T) {
 	both(t, func(t *testing.T, via string) {
 		s := ready(t, via, specFor(wire.Legacy))
-		big := `{"name":"x","arguments":{"t":"` + strings.Repeat("y", 4<<20) + `"}}`
+		big := call(t, 0, "tools/call", `{"name":"x","arguments":{"t":"`+strings.Repeat("y", 4<<20)+`"}}`)
 		accepted, refused := 0, 0
 		for id := uint64(1); id <= 40; id++ {
-			if err := s.link.Send(call(t, id, "tools/call", big)); err == nil {
+			if err := s.link.Send(&exchange.Call{ID: id, Request: big.Request}); err == nil {
 				accepted++
 			} else if refused++; durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), "limits.message") {
 				t.Fatalf("refused with %v", err)
@@ -175,7 +175,7 @@ func TestManySenders(t *testing.T) {
 
 func manySenders(t *testing.T, link exchange.Link, sink *recorder) {
 	t.Helper()
-	const senders, each = 16, 50
+	const senders, each = 12, 40
 	if _, ok := sink.next(t).(*exchange.Opened); !ok {
 		t.Fatal("not opened")
 	}
@@ -184,7 +184,7 @@ func manySenders(t *testing.T, link exchange.Link, sink *recorder) {
 		all.Go(func() {
 			for i := range each {
 				id := uint64(n*each + i + 1)
-				params := fmt.Sprintf(`{"id":%d,"pad":"%s"}`, id, strings.Repeat("p", i*i*7))
+				params := fmt.Sprintf(`{"id":%d,"pad":"%s"}`, id, strings.Repeat("p", i*i*2))
 				if err := link.Send(call(t, id, "x", params)); err != nil {
 					t.Error(err)
 				}
@@ -208,7 +208,7 @@ func manySenders(t *testing.T, link exchange.Link, sink *recorder) {
 // Whatever the moment of the end, a call that was accepted is answered exactly once.
 func TestEndWhileSending(t *testing.T) {
 	both(t, func(t *testing.T, via string) {
-		for round := range 20 {
+		for round := range 10 {
 			s := startServer(t, via, specFor(wire.Legacy))
 			go honest(t, s.stdin, s.stdout)
 			if _, ok := s.sink.next(t).(*exchange.Opened); !ok {
@@ -219,7 +219,7 @@ func TestEndWhileSending(t *testing.T) {
 			for n := range accepted {
 				all.Go(func() {
 					for i := range 200 {
-						if n == 0 && i == round*10 {
+						if n == 0 && i == round*20 {
 							s.link.Close()
 						}
 						id := uint64(n*1000 + i + 1)
