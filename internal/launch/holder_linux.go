@@ -148,11 +148,14 @@ func forkInit(server string, m mode, files [3]*os.File, control *os.File) (*os.P
 
 func (t *initTree) order(ctx context.Context, o order, started <-chan error) error {
 	stop := context.AfterFunc(ctx, t.kill)
-	defer stop()
-	if err := t.send(frameStart, o.fields()...); err != nil {
-		return err
+	err := t.send(frameStart, o.fields()...)
+	if err == nil {
+		err = <-started // always answered: the reader ends with the init
 	}
-	return <-started // always answered: the reader ends with the init
+	if !stop() && err == nil {
+		err = context.Cause(ctx) // it runs, but it is being killed
+	}
+	return err
 }
 
 func (t *initTree) send(kind frameKind, fields ...string) error {

@@ -125,7 +125,7 @@ func stopOrder([]string) {
 func exitWith(args []string) {
 	fmt.Fprint(os.Stderr, "so long")
 	if n, err := strconv.Atoi(args[0]); err == nil {
-		os.Exit(n)
+		unix.Exit(n) // without the hooks of a test binary, which write to stderr
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
