@@ -104,7 +104,7 @@ type ServerStatus struct {
 	Resources int         `json:"resources"`
 	Templates int         `json:"templates"`
 
-	// Confined is how its processes are kept: "pid-namespace", "process-group", or empty.
+	// Confined is how its processes are kept: "pid-namespace", "subreaper", "process-group", "process", or empty.
 	Confined string `json:"confined,omitempty"`
 	// Anomalies counts what it did that it should not have, by kind.
 	Anomalies map[string]int `json:"anomalies,omitempty"`
