@@ -53,13 +53,12 @@ func New(opt Options) http.Handler {
 	})
 	owner("GET /api/v1/runtime", runtimeStats)
 	owner("GET /api/v1/runtime/profile", cpuProfile)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	// These two say yes or no and nothing else: anybody may ask.
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := opt.Service.Ready(); err != nil {
+		if opt.Service.Ready() != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			return
 		}
-		w.WriteHeader(http.StatusNoContent)
 	})
 	return mux
 }

@@ -49,6 +49,33 @@ func (s *Set) Listen(route durward.Route, filter Filter, feed exchange.Feed) (st
 
 // changed notes a change for the listeners whose route it touches.
 func (h *hub) changed(c catalog.Change) {
+	h.note(func(route durward.Route) Filter {
+		tools, prompts, resources := c.Touches(route)
+		return Filter{tools, prompts, resources}
+	})
+}
+
+// announced notes what a server said had changed, for the routes that show all of it.
+func (h *hub) announced(server string, which Filter) {
+	if which == (Filter{}) {
+		return
+	}
+	h.note(func(route durward.Route) Filter {
+		if shows(route, server) {
+			return which
+		}
+		return Filter{}
+	})
+}
+
+// shows reports whether a route shows everything of a server. A toolset shows
+// what its globs choose: it hears of real changes only.
+func shows(route durward.Route, server string) bool {
+	return route.Kind == durward.RouteAll || route == durward.Route{Kind: durward.RouteServer, Name: server}
+}
+
+// note marks changes as pending, by route.
+func (h *hub) note(of func(durward.Route) Filter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -56,10 +83,10 @@ func (h *hub) changed(c catalog.Change) {
 	}
 	due := false
 	for l := range h.listeners {
-		tools, prompts, resources := c.Touches(l.route)
-		l.pending.Tools = l.pending.Tools || tools && l.filter.Tools
-		l.pending.Prompts = l.pending.Prompts || prompts && l.filter.Prompts
-		l.pending.Resources = l.pending.Resources || resources && l.filter.Resources
+		c := of(l.route)
+		l.pending.Tools = l.pending.Tools || c.Tools && l.filter.Tools
+		l.pending.Prompts = l.pending.Prompts || c.Prompts && l.filter.Prompts
+		l.pending.Resources = l.pending.Resources || c.Resources && l.filter.Resources
 		due = due || l.pending != Filter{}
 	}
 	if due && h.timer == nil {
@@ -92,7 +119,7 @@ func (h *hub) broadcast(server, method string, params []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		if l.route.Kind == durward.RouteAll || l.route == (durward.Route{Kind: durward.RouteServer, Name: server}) {
+		if shows(l.route, server) {
 			l.feed.Notify(method, params)
 		}
 	}

@@ -25,6 +25,7 @@ func (o *observer) Catalog(server string, l *upstream.Listing) {
 	})
 	s.settle.settled(server)
 	s.hub.changed(change)
+	s.hub.announced(server, Filter(l.Announced))
 }
 
 // State takes a server's new state: lists say which servers are missing and why.

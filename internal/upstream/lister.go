@@ -10,6 +10,8 @@ import (
 // lister says what of a catalog has to be read. Guarded by Server.mu.
 type lister struct {
 	dirty   kinds
+	said    kinds         // of those dirty: the server says that they changed
+	told    time.Time     // when clients were last told of a change that was none
 	urgent  bool          // somebody waits: no coalescing
 	waiters []chan error  // of those who wait for the next round
 	kick    chan struct{} // one slot
@@ -29,6 +31,7 @@ func (c *conn) changed(which kinds) {
 	c.heard()
 	if p := s.primary.up; p != nil {
 		p.lister.dirty |= which
+		p.lister.said |= which
 		p.lister.nudge()
 	}
 }
@@ -203,9 +206,14 @@ func (c *conn) store(got []listed, last bool) {
 		s.listed = true
 	}
 	next.Complete = s.listed && s.failed == [kindCount]string{}
+	next.Announced = Announced{}
 	var told <-chan struct{}
-	if first || !next.same(s.listing) {
+	if changed := first || !next.same(s.listing); changed || last && c.announces() {
+		next.Announced = c.lister.said.announced()
 		told = s.publish(&next)
+	}
+	if last {
+		c.lister.said &= c.lister.dirty // what was said meanwhile is for the next round
 	}
 	if last {
 		s.settleState()
@@ -214,4 +222,19 @@ func (c *conn) store(got []listed, last bool) {
 	if told != nil {
 		<-told
 	}
+}
+
+// announceEvery bounds how often clients are told of changes that are none: a
+// server that says list_changed all the time must not make them all list.
+const announceEvery = time.Second
+
+// announces reports whether clients are to be told of what the server said
+// although no list differs. mu is held.
+func (c *conn) announces() bool {
+	now := time.Now()
+	if c.lister.said&^c.lister.dirty == 0 || now.Sub(c.lister.told) < announceEvery {
+		return false
+	}
+	c.lister.told = now
+	return true
 }

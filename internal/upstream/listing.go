@@ -22,9 +22,23 @@ type Listing struct {
 	Era          wire.Era
 	Revision     string
 
+	// Announced are the lists the server said had changed. Clients are told of
+	// them even if nothing differs any more: it may have changed there and back.
+	Announced Announced
+
 	// Complete is false while a kind the server declares could not be read yet;
 	// what of it was read before is still there then.
 	Complete bool
+}
+
+// Announced says of which lists a server sent list_changed.
+type Announced struct{ Tools, Prompts, Resources bool }
+
+func (k kinds) announced() Announced {
+	return Announced{
+		Tools: k&(1<<kindTools) != 0, Prompts: k&(1<<kindPrompts) != 0,
+		Resources: k&(1<<kindResources|1<<kindTemplates) != 0,
+	}
 }
 
 // kind is one of the lists.

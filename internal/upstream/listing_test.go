@@ -148,9 +148,16 @@ func TestB11_ChangesAreCoalesced(t *testing.T) {
 			t.Errorf("prompts were listed %d times", n)
 		}
 		c.emit(&exchange.Notification{Method: wire.NoteToolsChanged}) // without any difference
-		wait(time.Second)
-		if n := r.watch.count() - told; n != 1 {
-			t.Error("a catalog that did not change was announced")
+		wait(2 * time.Second)
+		if n := r.watch.count() - told; n != 2 || !r.watch.last().Announced.Tools || r.watch.last().Announced.Prompts {
+			t.Errorf("%d catalogs, announced %+v: what changed there and back must be told", n, r.watch.last().Announced)
+		}
+		for range 20 { // two seconds of a server that says it all the time
+			c.emit(&exchange.Notification{Method: wire.NoteToolsChanged})
+			wait(100 * time.Millisecond)
+		}
+		if n := r.watch.count() - told; n > 5 {
+			t.Errorf("%d catalogs: changes that are none are told more often than once a second", n)
 		}
 	})
 }
