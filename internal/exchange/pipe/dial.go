@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"sync"
 
@@ -30,7 +31,7 @@ func Dial(rw io.ReadWriteCloser, spec exchange.LinkSpec, sink exchange.Sink) exc
 	}
 	n.limit = max(n.limit, queueFloor)
 	n.more.L = &n.mu
-	err := n.queueFrame(func(p *packer) { p.spec(&spec) }, nil)
+	err := n.queueFrame(n.limit, func(p *packer) { p.spec(&spec) }, nil)
 	go n.write()
 	go n.read(err)
 	return n
@@ -65,31 +66,32 @@ func (n *nearEnd) Send(m exchange.Message) error {
 	}
 	switch m := m.(type) {
 	case *exchange.Call:
-		return n.queueFrame(func(p *packer) { p.message(m) }, func() { n.calls[m.ID] = n.total })
+		return n.queueFrame(n.limit, func(p *packer) { p.message(m) }, func() { n.calls[m.ID] = n.total })
 	case *exchange.Cancel:
 		if !n.answered(m.ID) {
 			return nil // meanwhile
 		}
-		return n.queueFrame(func(p *packer) { p.message(m) }, nil)
+		return n.queueFrame(n.limit, func(p *packer) { p.message(m) }, nil)
 	case *exchange.Notification, *exchange.Response:
-		return n.queueFrame(func(p *packer) { p.message(m) }, nil)
+		return n.queueFrame(n.limit, func(p *packer) { p.message(m) }, nil)
 	default:
 		return durward.Errorf(durward.Internal, "pipe", "a %T does not go to a connection", m)
 	}
 }
 
-// queueFrame packs and queues one frame; note is called under mu when it is taken.
-func (n *nearEnd) queueFrame(pack func(*packer), note func()) error {
+// queueFrame packs one frame and queues it while no more than limit bytes wait;
+// note is called under mu when it is taken.
+func (n *nearEnd) queueFrame(limit int, pack func(*packer), note func()) error {
 	return n.framer.frame(pack, func(frame []byte) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		if n.ended || n.stopped {
 			return durward.Errorf(durward.Unavailable, "", "the connection to the server is closed")
 		}
-		if len(n.queue)+len(frame) > n.limit {
+		if len(n.queue)+len(frame) > limit {
 			return durward.Errorf(durward.Unavailable, "",
 				"the worker does not read: %d bytes wait for it already, the queue holds %d (twice limits.message, at least %d)",
-				len(n.queue), n.limit, queueFloor)
+				len(n.queue), limit, queueFloor)
 		}
 		if note != nil {
 			note()
@@ -101,19 +103,10 @@ func (n *nearEnd) queueFrame(pack func(*packer), note func()) error {
 	})
 }
 
-// Close asks the far end to close its link. Closed follows.
+// Close asks the far end to close its link. Closed follows. The request is queued
+// even when the queue is full.
 func (n *nearEnd) Close() {
-	err := n.queueFrame(func(p *packer) { p.begin(kindClose) }, func() { n.stopped = true })
-	if err == nil {
-		return
-	}
-	n.mu.Lock()
-	full := !n.ended && !n.stopped
-	n.stopped = true
-	n.mu.Unlock()
-	if full { // the far end does not read: it will not hear of it otherwise
-		n.rw.Close()
-	}
+	_ = n.queueFrame(math.MaxInt, func(p *packer) { p.begin(kindClose) }, func() { n.stopped = true })
 }
 
 // write is the writing goroutine.
