@@ -12,7 +12,8 @@
 // What it is not: it keeps no catalog, decides no policy, does not restart
 // anything. Those who hold the [exchange.Link] do.
 //
-// Start at [OpenStdio] for a server behind two pipes. The handshake with its
+// Start at [OpenStdio] for a server behind two pipes, at [OpenHTTP] or [OpenSSE]
+// for one behind a URL. The handshake with its
 // probing of eras (handshake.go) and the translation of single messages
 // (common.go, peer.go) are shared by all drivers.
 package worker

@@ -22,7 +22,7 @@ func (s *streamable) call(ctx context.Context, c *webCall) *exchange.Response {
 	body := s.dialect.appendCall(make([]byte, 0, size), c.id, c.request)
 	resp, f := s.remote.do(ctx, http.MethodPost, header, body)
 	if f != nil {
-		return s.failed(ctx, c, f)
+		return s.link.failed(ctx, c, f)
 	}
 	if resp.StatusCode/100 == 2 && isStream(resp.Header) {
 		return s.follow(ctx, c, resp)
@@ -32,14 +32,9 @@ func (s *streamable) call(ctx context.Context, c *webCall) *exchange.Response {
 	return answered
 }
 
-// failed makes the answer to a call of a fault. A legacy server is told that
-// nobody waits any more if time ran out.
-func (s *streamable) failed(ctx context.Context, c *webCall, f *exchange.Fault) *exchange.Response {
-	return s.link.failed(ctx, c, f)
-}
-
 // failed makes the answer to a call of a fault, which it corrects when the true
-// cause lies on our side.
+// cause lies on our side. A legacy server is told that nobody waits any more if
+// time ran out.
 func (l *webLink) failed(ctx context.Context, c *webCall, f *exchange.Fault) *exchange.Response {
 	switch {
 	case l.life.Err() != nil && !f.NoSession:
@@ -74,11 +69,11 @@ func (l *webLink) cutOff(delivered bool) *exchange.Fault {
 func (s *streamable) whole(ctx context.Context, c *webCall, resp *http.Response) *exchange.Response {
 	code := resp.StatusCode
 	if code == http.StatusUnauthorized || code == http.StatusForbidden {
-		return s.failed(ctx, c, s.remote.statusFault(resp, s.remote.readFailure(resp)))
+		return s.link.failed(ctx, c, s.remote.statusFault(resp, s.remote.readFailure(resp)))
 	}
 	body, err := s.wholeBody(resp)
 	if err != nil {
-		return s.failed(ctx, c, s.remote.unfinished(err))
+		return s.link.failed(ctx, c, s.remote.unfinished(err))
 	}
 	answered := s.message(c, body)
 	gone := code == http.StatusNotFound && s.session != ""
@@ -86,11 +81,11 @@ func (s *streamable) whole(ctx context.Context, c *webCall, resp *http.Response)
 	case answered != nil && (!gone || isUnknownMethod(answered)):
 		return answered
 	case gone:
-		return s.failed(ctx, c, s.link.sessionLost())
+		return s.link.failed(ctx, c, s.link.sessionLost())
 	case code == http.StatusBadRequest && s.link.era == wire.Legacy && !isCoreMethod(c.request.Method):
 		return s.unknownMethod(c, body)
 	default:
-		return s.failed(ctx, c, s.remote.statusFault(resp, body))
+		return s.link.failed(ctx, c, s.remote.statusFault(resp, body))
 	}
 }
 

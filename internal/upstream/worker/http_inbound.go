@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"strconv"
 	"sync"
 
 	"durward"
@@ -11,10 +12,17 @@ import (
 //nolint:gochecknoglobals // a pool has no state that anyone can observe
 var messages = sync.Pool{New: func() any { return new(wire.Message) }}
 
-// hear handles one message of the server. related is the call on whose stream it
-// came, 0 when it came on none; the answer to that call is returned, everything
-// else is handed on. The bytes are the link's from now on.
-func (l *webLink) hear(data []byte, related uint64) *exchange.Response {
+// hear handles an event that carries a message of the server. related is the call
+// on whose stream it came, 0 when it came on none; the answer to that call is
+// returned, everything else is handed on. The event's bytes are the link's from now on.
+func (l *webLink) hear(ev *sseEvent, related uint64) *exchange.Response {
+	if ev.Over {
+		return l.heardOversized(ev, related)
+	}
+	return l.hearMessage(ev.Data, related)
+}
+
+func (l *webLink) hearMessage(data []byte, related uint64) *exchange.Response {
 	m := messages.Get().(*wire.Message)
 	defer func() {
 		*m = wire.Message{}
@@ -22,7 +30,11 @@ func (l *webLink) hear(data []byte, related uint64) *exchange.Response {
 	}()
 	if _, err := parse(data, m); err != nil {
 		l.peer.anomaly(anomalyMalformed, []byte(err.Error()))
-		return nil
+		if wire.Lookup(data, "method").Present() {
+			return nil
+		}
+		id, ok := parseID(wire.Get(data, "id"))
+		return l.spoilt(id, ok, related, "is no acceptable JSON-RPC message ("+scrubbed([]byte(err.Error()))+")")
 	}
 	l.peer.faults(m)
 	switch m.Kind {
@@ -36,6 +48,43 @@ func (l *webLink) hear(data []byte, related uint64) *exchange.Response {
 	}
 }
 
+// heardOversized handles a message over the limit, of which only the ends are known.
+func (l *webLink) heardOversized(ev *sseEvent, related uint64) *exchange.Response {
+	l.peer.anomaly(anomalyOversized, ev.Data)
+	limit := strconv.Itoa(l.spec.MaxMessage) + " bytes"
+	if wire.Lookup(ev.Data, "method").Present() {
+		if id := headID(ev.Data); wire.Valid(id) && l.era == wire.Legacy {
+			l.tellOrReport(wire.AppendFailure(nil, id, wire.AppendError(nil, wire.CodeInvalidRequest, "the request is larger than limits.message ("+limit+")", nil)))
+		}
+		return nil
+	}
+	id, ok := parseID(headID(ev.Data))
+	if !ok {
+		id, ok = tailID(ev.Tail)
+	}
+	return l.spoilt(id, ok, related, "is larger than limits.message ("+limit+") and was dropped")
+}
+
+// spoilt answers a call whose answer came and cannot be used.
+func (l *webLink) spoilt(id uint64, known bool, related uint64, why string) *exchange.Response {
+	if !known {
+		return nil // should it have been the answer, the end of its stream tells
+	}
+	resp := &exchange.Response{ID: id, Fault: l.remote.fault(durward.Unknown, true, "sent an answer that %s%s", why, mayHaveRun)}
+	if related != 0 && id == related {
+		return resp
+	}
+	l.answerElsewhere(resp)
+	return nil
+}
+
+// answerElsewhere answers a call whose answer came on another stream than its own.
+func (l *webLink) answerElsewhere(resp *exchange.Response) {
+	if c := l.answer(resp.ID, resp); c != nil && !l.oneStream {
+		c.cancel() // its own stream has nothing to say any more
+	}
+}
+
 // heardRequest passes a request of the server on. A modern server gets no answer:
 // there is no way for one (2026-07-28, streamable HTTP).
 func (l *webLink) heardRequest(m *wire.Message, related uint64) {
@@ -43,6 +92,10 @@ func (l *webLink) heardRequest(m *wire.Message, related uint64) {
 	if body == nil || l.era == wire.Modern {
 		return
 	}
+	l.tellOrReport(body)
+}
+
+func (l *webLink) tellOrReport(body []byte) {
 	if err := l.sendTell(body); err != nil {
 		l.peer.anomaly(anomalyRefusedTell, []byte(err.Error()))
 	}
@@ -94,9 +147,7 @@ func (l *webLink) heardResponse(m *wire.Message, related uint64) *exchange.Respo
 	// It came on another stream than it should have.
 	inFlight, recent := l.knows(id)
 	if ok && inFlight {
-		if c := l.answer(id, l.respond(id, m)); c != nil && !l.oneStream {
-			c.cancel() // its own stream has nothing to say any more
-		}
+		l.answerElsewhere(l.respond(id, m))
 		return nil
 	}
 	if ok && recent {

@@ -80,7 +80,7 @@ func (s *streamable) read(resp *http.Response, at *position, related uint64) (*e
 		if !isMessage(&ev) {
 			continue
 		}
-		if answered := s.link.hear(ev.Data, related); answered != nil {
+		if answered := s.link.hear(&ev, related); answered != nil {
 			return answered, nil
 		}
 	}
@@ -100,7 +100,7 @@ func (s *streamable) follow(ctx context.Context, c *webCall, resp *http.Response
 		_ = resp.Body.Close() // over, or of no use
 		var f *exchange.Fault
 		if resp, f = s.resume(ctx, at, err); f != nil {
-			return s.failed(ctx, c, f)
+			return s.link.failed(ctx, c, f)
 		}
 	}
 }

@@ -166,7 +166,7 @@ func (e *eventStream) events(resp *http.Response) error {
 			default: // named again; the first one stays
 			}
 		case isMessage(&ev):
-			e.message(ev.Data)
+			e.message(&ev)
 		}
 	}
 }
@@ -174,9 +174,9 @@ func (e *eventStream) events(resp *http.Response) error {
 // message takes a message of the stream. Until the handshake is answered only
 // its answer matters: the core asks for all lists once it knows of the
 // connection. From then on nothing is lost, but the core hears of the connection first.
-func (e *eventStream) message(data []byte) {
+func (e *eventStream) message(ev *sseEvent) {
 	if !e.answered.Load() {
-		if a, ok := openingMessage(data); ok {
+		if a, ok := openingMessage(ev.Data); ok {
 			e.answered.Store(true)
 			e.openings <- a // has room for the one there is
 		}
@@ -184,7 +184,7 @@ func (e *eventStream) message(data []byte) {
 	}
 	select {
 	case <-e.begun:
-		e.link.hear(data, 0)
+		e.link.hear(ev, 0)
 	case <-e.link.life.Done():
 	}
 }

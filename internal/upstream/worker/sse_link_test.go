@@ -204,3 +204,31 @@ func TestOldServerForgetsTheSession(t *testing.T) {
 		t.Errorf("%+v", closed)
 	}
 }
+
+// An answer that cannot be used fails its call and nothing else.
+func TestB8_OldServerSendsTooMuch(t *testing.T) {
+	both(t, func(t *testing.T, via string) {
+		big := `"` + strings.Repeat("x", 1<<20) + `"`
+		s := oldServer(t, "/messages?session=1", func(r *seen, say func(string)) {
+			switch name, _ := r.Params.String(r.Params.Name); {
+			case name == "id first":
+				say(resultFor(r, big))
+			case name == "id last":
+				say(`{"result":` + big + `,"jsonrpc":"2.0","id":` + r.ID + `}`)
+			case name == "malformed":
+				say(`{"jsonrpc":"2.0","id":` + r.ID + `,"result":{},"error":{}}`)
+			case r.Name == wire.MethodToolsCall:
+				say(`{"jsonrpc":"2.0","id":"big","method":"sampling/createMessage","params":{"x":` + big + `}}`)
+				say(resultFor(r, `{}`))
+			}
+		})
+		c := dialSSE(t, via, s.URL, func(s *exchange.LinkSpec) { s.MaxMessage = 1 << 20 })
+		c.opened()
+		for i, tc := range []struct{ name, says string }{{"id first", "limits.message"}, {"id last", "limits.message"}, {"malformed", "no acceptable"}} {
+			c.send(uint64(i+1), wire.MethodToolsCall, `{"name":"`+tc.name+`"}`)
+			c.fault(uint64(i+1), durward.Unknown, true, tc.says)
+		}
+		c.result(9, wire.MethodToolsCall, `{"name":"small"}`)
+		s.wait(t, "refusal", func(r *seen) bool { return r.ID == `"big"` && r.Kind == wire.Failure })
+	})
+}

@@ -21,10 +21,14 @@ const sseShort = 8 << 10
 // sseRetryMax is the longest reconnection time taken from a server.
 const sseRetryMax = 60 * time.Second
 
-// sseEvent is one dispatched event. Data belongs to the receiver.
+// sseEvent is one dispatched event. Its bytes belong to the receiver.
 type sseEvent struct {
 	Type string // "" when the server named none, which means "message"
 	Data []byte
+	// Over: the data was longer than the limit. Data is its beginning, of at most
+	// lineHead bytes, and Tail its end, of at most lineTail.
+	Over bool
+	Tail []byte
 }
 
 // sseReader splits a stream into server-sent events as the WHATWG HTML standard
@@ -44,6 +48,7 @@ type sseReader struct {
 
 	data    gather
 	hasData bool
+	over    *sseEvent // what is kept of an event over the limit
 	kind    []byte
 	id      []byte // as the fields said so far, effective when the event is dispatched
 
@@ -71,7 +76,7 @@ func (s *sseReader) release() {
 }
 
 // Next returns the next event that has data. The error is that of the source
-// (io.EOF at its regular end), or of kind Invalid for an event over the bound.
+// (io.EOF at its regular end), or of kind Invalid for another field over its bound.
 func (s *sseReader) Next() (sseEvent, error) {
 	for {
 		head, err := s.head()
@@ -96,8 +101,12 @@ func (s *sseReader) dispatch() (sseEvent, bool) {
 	if string(s.id) != s.lastID {
 		s.lastID = string(s.id)
 	}
-	ev, ok := sseEvent{Type: internEventType(s.kind), Data: s.data.take()}, s.hasData
-	s.kind, s.hasData = s.kind[:0], false
+	ev, ok := sseEvent{Data: s.data.take()}, s.hasData
+	if s.over != nil {
+		ev = *s.over
+	}
+	ev.Type = internEventType(s.kind)
+	s.kind, s.hasData, s.over = s.kind[:0], false, nil
 	return ev, ok
 }
 
@@ -291,17 +300,32 @@ func (s *sseReader) endLine() {
 }
 
 func (s *sseReader) dataLine() error {
-	if s.hasData {
+	if s.hasData && s.over == nil {
 		s.data.add([]byte{'\n'})
 	}
 	s.hasData = true
 	return s.value(func(part []byte) error {
-		if s.data.size+len(part) > s.limit {
-			return durward.Errorf(durward.Invalid, "", "an event of the server is over the limit of %d bytes for one message (limits.message)", s.limit)
+		if s.over != nil || s.data.size+len(part) > s.limit {
+			s.drop(part)
+			return nil
 		}
 		s.data.add(part)
 		return nil
 	})
+}
+
+// drop leaves out part of an event over the limit, besides what tells whose it was.
+func (s *sseReader) drop(part []byte) {
+	if s.over == nil {
+		all := s.data.take()
+		head := all
+		if len(head) == 0 {
+			head = part
+		}
+		s.over = &sseEvent{Over: true, Data: bytes.Clone(head[:min(len(head), lineHead)]), Tail: bytes.Clone(all[max(0, len(all)-lineTail):])}
+	}
+	tail := append(s.over.Tail, part[max(0, len(part)-lineTail):]...)
+	s.over.Tail = append(tail[:0], tail[max(0, len(tail)-lineTail):]...)
 }
 
 func (s *sseReader) idLine() error {
