@@ -39,7 +39,7 @@ func (c *conn) asked(r *exchange.ServerRequest) {
 		c.put(p, r)
 	case p != nil && p.out != nil:
 		s.tally("too-many-requests", 1)
-		c.answerAsync(r.ID, refusal(wire.CodeRateLimited, strconv.Itoa(s.opt.Limits.Asks)+" requests of this server wait for an answer (limits.asks)"))
+		c.answerAsync(r.ID, refusal(wire.CodeRateLimited, strconv.Itoa(s.opt.Limits.Asks)+" requests of this server wait for an answer (limits.server_asks)"))
 	case r.Method == wire.MethodRootsList && c.idle():
 		c.answerAsync(r.ID, exchange.Reply{Result: []byte(`{"roots":[]}`)})
 	default:

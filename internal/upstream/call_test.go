@@ -24,8 +24,12 @@ func TestB4_ALostSessionIsRenewedOnceForAll(t *testing.T) {
 				if call.Method != wire.MethodToolsCall {
 					return false
 				}
-				if c.n == 0 {
-					c.fault(call.ID, exchange.Fault{Kind: uint8(durward.Unavailable), NoSession: true, Message: "HTTP 404"})
+				if c.n == 0 { // all at the same time
+					if calls := callsTo(c, wire.MethodToolsCall); len(calls) == 50 {
+						for _, call := range calls {
+							c.fault(call.ID, exchange.Fault{Kind: uint8(durward.Unavailable), NoSession: true, Message: "HTTP 404"})
+						}
+					}
 					return true
 				}
 				executions.Add(1)
@@ -37,6 +41,7 @@ func TestB4_ALostSessionIsRenewedOnceForAll(t *testing.T) {
 		var replies []<-chan exchange.Reply
 		for range 50 {
 			replies = append(replies, r.going(context.Background(), alice(), tool(), &stream{}))
+			synctest.Wait() // each is sent before the next, and once only
 		}
 		for _, reply := range replies {
 			wantOK(t, <-reply)
@@ -100,6 +105,52 @@ func TestAFaultBeforeDeliveryIsTriedOnceMore(t *testing.T) {
 		if n := calls.Load(); n != 4 {
 			t.Errorf("%d attempts for two calls", n)
 		}
+	})
+}
+
+func TestACallIsNotTriedAgainOnADyingConnection(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := start(t, stdio(), &world{script: func(n int, _ exchange.LinkSpec) act {
+			return act{diag: "exit status 2", handle: func(c *fakeConn, call *exchange.Call) bool {
+				if n > 0 || call.Method != wire.MethodToolsCall {
+					return false
+				}
+				c.fault(call.ID, exchange.Fault{Kind: uint8(durward.Unavailable), Delivered: call.LogLevel == "ran", Message: "the pipe is broken"})
+				if len(callsTo(c, wire.MethodToolsCall)) == 2 {
+					go func() {
+						time.Sleep(100 * time.Millisecond)
+						c.die() // the end is noticed a moment after the fault
+					}()
+				}
+				return true
+			}}
+		}})
+		ran := tool()
+		ran.LogLevel = "ran"
+		first := r.Do(context.Background(), alice(), ran, &stream{})
+		wantCode(t, first, wire.CodeUnknownOutcome, "the pipe is broken")
+		reply := r.call(alice())
+		wantOK(t, reply)
+		if n := len(callsTo(r.world.conn(0), wire.MethodToolsCall)); n != 2 {
+			t.Errorf("the dying connection was given %d calls", n)
+		}
+	})
+}
+
+func TestTheErrorOfACallHasTheServersLastWords(t *testing.T) { // B26
+	inBubble(t, func(t *testing.T) {
+		r := start(t, stdio(), &world{script: always(act{diag: "exit status 2", handle: func(c *fakeConn, call *exchange.Call) bool {
+			if call.Method != wire.MethodToolsCall {
+				return false
+			}
+			c.fault(call.ID, exchange.Fault{Kind: uint8(durward.Unknown), Delivered: true, Message: "the pipe is broken"})
+			go func() {
+				time.Sleep(100 * time.Millisecond)
+				c.die()
+			}()
+			return true
+		}})})
+		wantCode(t, r.call(alice()), wire.CodeUnknownOutcome, "the pipe is broken", "exit status 2")
 	})
 }
 
@@ -249,6 +300,34 @@ func TestB30_AProbeThatFailsOnceFailsNobodysCall(t *testing.T) {
 		}
 		if pings.Load() < 2 {
 			t.Fatalf("%d probes were sent", pings.Load())
+		}
+		if opens := len(r.world.openings()); opens != 1 {
+			t.Errorf("%d connections", opens)
+		}
+	})
+}
+
+func TestB30_AServerThatSaysAnythingIsAlive(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := start(t, stdio(), &world{script: always(act{handle: func(c *fakeConn, call *exchange.Call) bool {
+			switch call.Method {
+			case wire.MethodPing: // never answered, but it does something else
+				c.emit(&exchange.Anomaly{Kind: "stdout-text", Count: 1})
+				return true
+			case wire.MethodResourcesRead:
+				go func() {
+					time.Sleep(59 * time.Second)
+					c.result(call.ID, `{}`)
+				}()
+				return true
+			}
+			return false
+		}})})
+		for range 3 {
+			wantOK(t, r.Do(context.Background(), alice(), &exchange.Request{Method: wire.MethodResourcesRead}, &stream{}))
+		}
+		if n := r.Status().Anomalies["stdout-text"]; n < 2 {
+			t.Errorf("%d probes", n)
 		}
 		if opens := len(r.world.openings()); opens != 1 {
 			t.Errorf("%d connections", opens)

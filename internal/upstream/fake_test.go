@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// serverMode makes this program a server instead of a test; see realServer.
+const serverMode = "UPSTREAM_TEST_SERVER"
+
+func TestMain(m *testing.M) {
+	if mode := os.Getenv(serverMode); mode != "" {
+		realServer(mode)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // world is a scripted Opener: what each opening does is decided by script.
 type world struct {

@@ -260,32 +260,44 @@ func (s *Server) delay(failures int) time.Duration {
 	return time.Duration(float64(d) * (1 + backoffJitter*(2*s.opt.Jitter()-1)))
 }
 
-// lost acts on the end of a connection that was ready: the first time it is
-// opened anew at once, after that with back-off. mu is held, l.up is nil already.
+// lost acts on the end of a connection that was ready. mu is held, l.up is nil already.
 func (s *Server) lost(l *link, c *conn) {
 	if c.closed.Phase == exchange.PhaseStopped || s.closed || s.state == durward.StateDisabled {
 		return
 	}
+	f := failureOf(&c.closed.Fault)
+	if s.succeed(l, c, f, c.closed.Fault.NoSession) {
+		s.tasks.Go(func() { s.autopsy(l, c) })
+		return
+	}
+	if l.dialing == nil {
+		s.tasks.Go(func() { s.retire(c, deathGrace) })
+	}
+}
+
+// succeed sees to a successor of a connection that is over: the first time it is
+// opened at once, after that with back-off, which it reports. One whose session
+// expired is replaced at once unless that happens all the time. A link besides
+// the primary gets its successor when somebody wants it. mu is held.
+func (s *Server) succeed(l *link, c *conn, f *failure, expired bool) (backedOff bool) {
 	s.restarts++
-	if time.Since(c.since) >= stableAfter {
+	age := time.Since(c.since)
+	if age >= stableAfter {
 		l.failures, l.quick = 0, false
 	}
-	f := failureOf(&c.closed.Fault)
 	l.why = durward.Errorf(f.kind, s.op(), "%s", f.message)
-	expired := c.closed.Fault.NoSession && time.Since(c.since) >= earlyAfter
+	expired = expired && age >= earlyAfter
 	if f.kind != durward.Unauthenticated && (expired || !l.quick) {
 		l.quick = l.quick || !expired
 		if l == s.primary {
 			s.startAttempt(l, f.message)
-			return
 		}
-		s.tasks.Go(func() { s.retire(c, deathGrace) })
-		return
+		return false
 	}
 	l.failures++
 	l.ended = time.Now()
 	s.backOff(l)
-	s.tasks.Go(func() { s.autopsy(l, c) })
+	return true
 }
 
 // autopsy adds to the reason of a back-off how the process ended, once it is known.

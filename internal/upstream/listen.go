@@ -200,6 +200,11 @@ func (c *conn) startListen() *pending {
 	case <-s.listen.changed: // what follows sees it
 	default:
 	}
+	if s.primary.up != c { // it was replaced: what has changed is for its successor
+		s.relisten()
+		s.mu.Unlock()
+		return nil
+	}
 	waiters := s.listen.waiters
 	s.listen.waiters = nil
 	params := s.listenParams(c)

@@ -118,7 +118,7 @@ func (c *conn) pages(ctx context.Context, k kind, deadline time.Time) ([][]byte,
 			return nil, err
 		}
 		if size += len(reply.Result); size > limits.ListBytes {
-			return nil, c.tooMuch(k, "bytes", limits.ListBytes, "limits.list_bytes")
+			return nil, c.tooMuch(k, "bytes", limits.ListBytes, "limits.list")
 		}
 		var cursor []byte
 		if items, cursor, err = c.page(k, items, reply.Result); err != nil || cursor == nil {

@@ -223,7 +223,7 @@ func TestB20_EndlessListsAreRefused(t *testing.T) {
 		"a cycle of cursors":   {upstream.Limits{}, func(n int) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n%7) }, []string{"twice"}},
 		"too many pages":       {upstream.Limits{Pages: 20}, func(n int) string { return fmt.Sprintf(`{"tools":[],"nextCursor":"%d"}`, n) }, []string{"20 pages", "limits.pages"}},
 		"too many items":       {upstream.Limits{Items: 10}, func(int) string { return `{"tools":[` + strings.Repeat(`{},`, 10) + `{}]}` }, []string{"10 items", "limits.items"}},
-		"too many bytes":       {upstream.Limits{ListBytes: 100}, func(int) string { return `{"tools":["` + strings.Repeat(`x`, 100) + `"]}` }, []string{"100 bytes", "limits.list_bytes"}},
+		"too many bytes":       {upstream.Limits{ListBytes: 100}, func(int) string { return `{"tools":["` + strings.Repeat(`x`, 100) + `"]}` }, []string{"100 bytes", "limits.list"}},
 		"no array":             {upstream.Limits{}, func(int) string { return `{"tools":{}}` }, []string{`no array "tools"`}},
 		"no list at all":       {upstream.Limits{}, func(int) string { return `[]` }, []string{`no array "tools"`}},
 		"declared but refused": {upstream.Limits{}, nil, []string{"Method not found"}},

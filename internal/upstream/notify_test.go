@@ -291,7 +291,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 			c.emit(&exchange.ServerRequest{ID: i + 1, Method: wire.MethodElicit})
 		}
 		got := answers(c)
-		if len(got) != 4 || !contains(string(got[20].Error), "limits.asks") {
+		if len(got) != 4 || !contains(string(got[20].Error), "limits.server_asks") {
 			t.Errorf("%d of 20 questions were refused: %v", len(got), got)
 		}
 	})

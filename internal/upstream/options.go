@@ -50,10 +50,10 @@ type Observer interface {
 type Limits struct {
 	Items         int // of one kind in a catalog; default 10,000 (limits.items)
 	Pages         int // of one list; default 1,000 (limits.pages)
-	ListBytes     int // of the pages of one list; default 64 MiB (limits.list_bytes)
+	ListBytes     int // of the pages of one list; default 64 MiB (limits.list)
 	Instances     int // connections besides the shared one; default 128 (limits.instances)
 	Subscriptions int // resources; default 10,000 (limits.subscriptions)
-	Asks          int // requests of the server waiting for an answer, per connection; default 16 (limits.asks)
+	Asks          int // requests of the server waiting for an answer, per connection; default 16 (limits.server_asks)
 }
 
 // Options configure a [Server].

@@ -3,7 +3,7 @@ package upstream
 import (
 	"time"
 
-	"durward/internal/exchange"
+	"durward"
 )
 
 const sessionLost = "the server did not know its session any more"
@@ -19,12 +19,7 @@ func (s *Server) renew(c *conn) {
 	if l.up != c || s.closed {
 		return
 	}
-	if time.Since(c.since) < earlyAfter || !c.legacy() { // so fast, it is treated as one that dies; modern ones have no session to lose
-		s.end(c, &exchange.Closed{Phase: exchange.PhaseReady, Fault: exchange.Fault{Message: sessionLost}})
-		return
-	}
 	l.up = nil
-	s.restarts++
 	s.replaced[c] = struct{}{}
 	done := make(chan struct{})
 	if c.busy == 0 {
@@ -33,9 +28,7 @@ func (s *Server) renew(c *conn) {
 		c.drained = done
 	}
 	s.tasks.Go(func() { s.drain(c, done) })
-	if l == s.primary {
-		s.startAttempt(l, sessionLost)
-	}
+	s.succeed(l, c, &failure{kind: durward.Unavailable, message: sessionLost}, true)
 }
 
 // drain waits until the calls on a replaced connection have ended, at most for

@@ -159,6 +159,7 @@ func (l *webLink) start(f func()) bool {
 
 // finish ends everything and says so.
 func (l *webLink) finish() {
+	l.letSessionEnd()
 	l.die()
 	l.wg.Wait()
 	l.mu.Lock()
@@ -171,6 +172,33 @@ func (l *webLink) finish() {
 	}
 	l.peer.flush()
 	l.peer.emit(closed)
+}
+
+// lostGrace is how long calls that were sent with a session the server forgot
+// have to find that out for themselves.
+const lostGrace = 2 * time.Second
+
+// letSessionEnd waits, when the session is lost, for the answers to the other
+// calls that are under way: each will be told by the server that it was not
+// executed either, which nobody could know if the connection were cut (B4).
+func (l *webLink) letSessionEnd() {
+	l.mu.Lock()
+	var under []*webCall
+	if l.closed.Fault.NoSession {
+		for _, c := range l.calls {
+			under = append(under, c)
+		}
+	}
+	l.mu.Unlock()
+	timer := time.NewTimer(lostGrace)
+	defer timer.Stop()
+	for _, c := range under {
+		select {
+		case <-c.done:
+		case <-timer.C:
+			return
+		}
+	}
 }
 
 // Close implements exchange.Link.

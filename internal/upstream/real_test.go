@@ -1,0 +1,319 @@
+package upstream_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/upstream"
+	"durward/internal/wire"
+)
+
+// forker is a Launcher that runs this test program as the server.
+type forker struct{}
+
+func (forker) Launch(_ context.Context, spec upstream.LaunchSpec) (upstream.Process, error) {
+	p := &forked{cmd: exec.Command(spec.Command, spec.Args...), done: make(chan struct{})}
+	p.cmd.Env = []string{serverMode + "=" + spec.Env[serverMode]}
+	p.cmd.Stderr = &p.stderr
+	theirIn, ourIn, err1 := os.Pipe()
+	ourOut, theirOut, err2 := os.Pipe()
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, err
+	}
+	p.in, p.out, p.cmd.Stdin, p.cmd.Stdout = ourIn, ourOut, theirIn, theirOut
+	err := p.cmd.Start()
+	theirIn.Close()
+	theirOut.Close()
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait()
+	}()
+	return p, nil
+}
+
+type forked struct {
+	cmd     *exec.Cmd
+	in, out *os.File
+	stderr  lockedBuffer
+	done    chan struct{}
+}
+
+func (p *forked) Stdin() *os.File  { return p.in }
+func (p *forked) Stdout() *os.File { return p.out }
+func (p *forked) Stderr() []byte   { return p.stderr.bytes() }
+func (p *forked) Confined() string { return "nothing" }
+
+func (p *forked) Exit() string {
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.String()
+	default:
+		return ""
+	}
+}
+
+func (p *forked) Stop(ctx context.Context) error {
+	p.in.Close()
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+	return nil
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.b.Bytes())
+}
+
+type realRig struct {
+	*upstream.Server
+	watch *watcher
+}
+
+func realStdio(t *testing.T, mode string, change ...func(*durward.Server)) *realRig {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := durward.Server{Name: "real", Command: self, Env: map[string]string{serverMode: mode}}
+	for _, c := range change {
+		c(&spec)
+	}
+	return realStart(t, spec, upstream.OpenerOptions{Launcher: forker{}})
+}
+
+func realStart(t *testing.T, spec durward.Server, opt upstream.OpenerOptions) *realRig {
+	t.Helper()
+	watch := &watcher{}
+	s, err := upstream.New(upstream.Options{Spec: spec, Opener: upstream.NewOpener(opt), Observer: watch, ClientInfo: []byte(`{"name":"test","version":"1"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &realRig{s, watch}
+}
+
+func (r *realRig) tool(t *testing.T, name, arguments string, out *stream) exchange.Reply {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	req := &exchange.Request{Method: wire.MethodToolsCall, Client: exchange.Client{Era: wire.Legacy}, Progress: true}
+	if err := wire.ParseParams([]byte(`{"name":"`+name+`","arguments":`+arguments+`}`), &req.Params); err != nil {
+		t.Fatal(err)
+	}
+	return r.Do(ctx, upstream.Key{Principal: "alice"}, req, out)
+}
+
+func TestRealStdioBothEras(t *testing.T) {
+	for mode, era := range map[string]wire.Era{"legacy": wire.Legacy, "modern": wire.Modern} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			r := realStdio(t, mode)
+			if err := r.Refresh(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			const arguments = `{ "big":9007199254740993,"x":1e400 }`
+			reply := r.tool(t, "echo", arguments, &stream{})
+			wantOK(t, reply)
+			if got := string(wire.Get(reply.Result, "echo")); got != arguments || reply.Era != era {
+				t.Errorf("echo %s of era %v", got, reply.Era)
+			}
+			out := &stream{}
+			wantOK(t, r.tool(t, "progress", `{}`, out))
+			if notes := out.heard(); len(notes) != 20 || !strings.Contains(notes[19], `"progress":19`) {
+				t.Errorf("%d notifications: %v", len(notes), notes)
+			}
+			wantOK(t, r.tool(t, "noise", `{}`, out))
+			if n := r.Status().Anomalies["stdout-text"]; n != 1 {
+				t.Errorf("%d lines of text counted", n)
+			}
+		})
+	}
+}
+
+func TestB10_RealServerAsksItsRequester(t *testing.T) {
+	t.Parallel()
+	r := realStdio(t, "legacy")
+	reply := r.tool(t, "ask", `{}`, says(`{"action":"accept","content":{}}`))
+	wantOK(t, reply)
+	if got := string(wire.Get(reply.Result, "answered")); got != `{"action":"accept","content":{}}` {
+		t.Errorf("the server was answered %s", got)
+	}
+}
+
+func TestB5_B26_RealServerCrashes(t *testing.T) {
+	t.Parallel()
+	r := realStdio(t, "legacy")
+	first := r.tool(t, "echo", `{}`, &stream{})
+	wantOK(t, first)
+	wantCode(t, r.tool(t, "crash", `{}`, &stream{}), wire.CodeUnknownOutcome, "exit status 7", "out of ideas")
+	second := r.tool(t, "echo", `{}`, &stream{})
+	wantOK(t, second)
+	if string(wire.Get(first.Result, "pid")) == string(wire.Get(second.Result, "pid")) {
+		t.Error("the same process answers after a crash")
+	}
+}
+
+func TestB5_RealServerHangs(t *testing.T) {
+	t.Parallel()
+	r := realStdio(t, "legacy", func(s *durward.Server) { s.HealthEvery = 150 * time.Millisecond })
+	wantCode(t, r.tool(t, "hang", `{}`, &stream{}), wire.CodeUnknownOutcome, "health probes")
+	wantOK(t, r.tool(t, "echo", `{}`, &stream{}))
+}
+
+func TestB26_RealServerFailsAtStart(t *testing.T) {
+	t.Parallel()
+	r := realStdio(t, "broken")
+	reply := r.tool(t, "echo", `{}`, &stream{})
+	wantCode(t, reply, wire.CodeUnavailable, "no module named fastmcp", "exit status 3")
+	st := r.Status()
+	if st.State != durward.StateBackoff || !strings.Contains(st.Reason, "fastmcp") {
+		t.Errorf("state %s: %s", st.State, st.Reason)
+	}
+}
+
+func TestB11_RealServerChangesItsTools(t *testing.T) {
+	t.Parallel()
+	r := realStdio(t, "legacy")
+	wantOK(t, r.tool(t, "change", `{}`, &stream{}))
+	if err := r.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if l := r.watch.last(); len(l.Tools) != 1 || strings.Contains(string(l.Tools[0]), `"v1"`) {
+		t.Errorf("tools %s", l.Tools)
+	}
+}
+
+// plain is a Dialer without any rules.
+type plain struct{}
+
+func (plain) RoundTripper(durward.Server) (http.RoundTripper, error) { return &http.Transport{}, nil }
+
+// site is a legacy server over HTTP with sessions.
+type site struct {
+	session  atomic.Int32 // the only one it knows
+	locked   atomic.Bool  // it answers 401
+	opened   atomic.Int32
+	executed atomic.Int32
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.locked.Load() {
+		http.Error(w, "who are you?", http.StatusUnauthorized)
+		return
+	}
+	if r.Method != http.MethodPost {
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	var m message
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	session := "s" + string(rune('a'+s.session.Load()))
+	switch {
+	case m.Method == "server/discover":
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	case m.Method == "initialize":
+		s.opened.Add(1)
+		w.Header().Set("Mcp-Session-Id", session)
+		reply(w, &m, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"site","version":"1"}}`)
+		return
+	case r.Header.Get("Mcp-Session-Id") != session:
+		w.WriteHeader(http.StatusNotFound)
+		return
+	case m.ID == nil:
+		w.WriteHeader(http.StatusAccepted)
+	case m.Method == "tools/list":
+		reply(w, &m, `{"tools":[{"name":"t"}]}`)
+	default:
+		s.executed.Add(1)
+		reply(w, &m, `{}`)
+	}
+}
+
+func reply(w http.ResponseWriter, m *message, result string) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`))
+}
+
+func realSite(t *testing.T, s *site) *realRig {
+	t.Helper()
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	return realStart(t, durward.Server{Name: "site", URL: web.URL + "/mcp"}, upstream.OpenerOptions{Dialer: plain{}})
+}
+
+func TestB4_RealSessionLost(t *testing.T) {
+	t.Parallel()
+	s := &site{}
+	r := realSite(t, s)
+	wantOK(t, r.tool(t, "t", `{}`, &stream{}))
+	s.session.Add(1)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if reply := r.tool(t, "t", `{}`, &stream{}); reply.Error != nil {
+				t.Errorf("failed: %s", reply.Error)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.opened.Load(); n != 2 {
+		t.Errorf("the session was opened %d times, want 2", n)
+	}
+	if n := s.executed.Load(); n != 21 {
+		t.Errorf("%d executions of 21 calls", n)
+	}
+}
+
+func TestB16_RealServerRefusesCredentials(t *testing.T) {
+	t.Parallel()
+	s := &site{}
+	s.locked.Store(true)
+	r := realSite(t, s)
+	wantCode(t, r.tool(t, "t", `{}`, &stream{}), wire.CodeRefused, "401")
+	s.locked.Store(false)
+	if err := r.Refresh(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	wantOK(t, r.tool(t, "t", `{}`, &stream{}))
+}
