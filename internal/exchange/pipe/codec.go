@@ -253,7 +253,7 @@ func (u *unpacker) small(limit uint64) uint8 {
 		u.note(fmt.Errorf("%d is out of range", n))
 		return 0
 	}
-	return uint8(n) //nolint:gosec // limit is at most 255
+	return uint8(n)
 }
 
 func (u *unpacker) signed() int64 {

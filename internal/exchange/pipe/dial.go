@@ -185,7 +185,7 @@ func (n *nearEnd) receive(from io.Reader) (exchange.Message, error) {
 	switch m := m.(type) {
 	case *exchange.Response:
 		if !n.answered(m.ID) {
-			return nil, nil //nolint:nilnil // a late answer
+			return nil, nil // a late answer: for nobody
 		}
 		return m, nil
 	case *exchange.Opened:

@@ -2,6 +2,7 @@ package pipe
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"sync"
 
@@ -52,7 +53,7 @@ func readFrame(r io.Reader, limit int) ([]byte, error) {
 }
 
 func unexpected(err error) error {
-	if err == io.EOF { //nolint:errorlint // io.ReadFull returns it bare
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
@@ -89,6 +90,6 @@ func (f *framer) frame(pack func(*packer), use func(frame []byte) error) error {
 	if size > f.limit {
 		return durward.Errorf(durward.Invalid, "pipe", "a message of %d bytes is over the limit of %d (limits.message and %d)", size, f.limit, frameOverhead)
 	}
-	binary.BigEndian.PutUint32(frame, uint32(size)) //nolint:gosec // below limit
+	binary.BigEndian.PutUint32(frame, uint32(size))
 	return use(frame)
 }

@@ -36,7 +36,7 @@ func Serve(rw io.ReadWriteCloser, open func(exchange.LinkSpec, exchange.Sink) ex
 	select {
 	case <-far.ended:
 		rw.Close() // ends the reader
-		<-read
+		_ = <-read
 		return nil
 	case err := <-read:
 		far.link.Close()

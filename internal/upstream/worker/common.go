@@ -163,13 +163,13 @@ func memberSpan(raw []byte, value wire.Span) wire.Span {
 	start := bytes.LastIndexByte(name[:len(name)-1], '"')
 	before := bytes.TrimRight(raw[:start], " \t\r\n")
 	if before[len(before)-1] == ',' {
-		return wire.Span{Start: uint32(len(before) - 1), End: value.End} //nolint:gosec // below value.End
+		return wire.Span{Start: uint32(len(before) - 1), End: value.End}
 	}
 	after := bytes.TrimLeft(raw[value.End:], " \t\r\n")
 	if after[0] == ',' {
 		after = after[1:]
 	}
-	return wire.Span{Start: uint32(start), End: uint32(len(raw) - len(after))} //nolint:gosec // both lie in raw
+	return wire.Span{Start: uint32(start), End: uint32(len(raw) - len(after))}
 }
 
 // appendCancel appends notifications/cancelled for our request id.

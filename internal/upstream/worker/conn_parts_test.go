@@ -3,6 +3,7 @@ package worker
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -75,7 +76,7 @@ func checkLines(t *rapid.T, l *lines, text []byte, limit int) {
 			t.Fatalf("a line of %d bytes: half=%t", len(want), got.half)
 		}
 	}
-	if _, err := l.next(); err != io.EOF {
+	if _, err := l.next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("at the end: %v", err)
 	}
 }
@@ -91,7 +92,7 @@ func TestLinesGiveTheirBufferBack(t *testing.T) {
 	if len(l.buf) != lineGrown {
 		t.Fatalf("the buffer holds %d bytes", len(l.buf))
 	}
-	if _, err := l.next(); err != io.EOF || len(l.buf) != lineBuffer {
+	if _, err := l.next(); !errors.Is(err, io.EOF) || len(l.buf) != lineBuffer {
 		t.Fatalf("%v; an idle connection keeps %d bytes", err, len(l.buf))
 	}
 }

@@ -13,18 +13,26 @@ type table struct {
 	mu       sync.Mutex // guards the fields below
 	calls    map[uint64]uint64
 	waiters  map[uint64]chan answer // of the handshake
-	gone     [512]departed          // a ring
-	oldest   int
-	open     bool // calls are accepted
-	draining bool // no call can be added any more, the last one ends the connection
+	done     ring                   // ids of calls that were answered
+	dropped  ring                   // ids of calls that were cancelled
+	open     bool                   // calls are accepted
+	draining bool                   // no call can be added any more, the last one ends the connection
 }
 
-// departed is a call that does not wait any more. The zero value is none: id 0
-// counts only with why set.
-type departed struct {
-	id  uint64
-	why fate
+// ring remembers the last ids put into it.
+type ring struct {
+	ids  [256]uint64
+	used int // at most len(ids)
+	next int
 }
+
+func (r *ring) put(id uint64) {
+	r.ids[r.next] = id
+	r.next = (r.next + 1) % len(r.ids)
+	r.used = min(r.used+1, len(r.ids))
+}
+
+func (r *ring) has(id uint64) bool { return slices.Contains(r.ids[:r.used], id) }
 
 type fate uint8
 
@@ -96,18 +104,23 @@ func (t *table) look(id uint64) fate {
 
 // fate needs mu.
 func (t *table) fate(id uint64) fate {
-	for i := range t.gone {
-		if t.gone[i].id == id && t.gone[i].why != unknown {
-			return t.gone[i].why
-		}
+	switch {
+	case t.dropped.has(id):
+		return cancelled
+	case t.done.has(id):
+		return answered
+	default:
+		return unknown
 	}
-	return unknown
 }
 
 // depart needs mu.
 func (t *table) depart(id uint64, how fate) {
-	t.gone[t.oldest] = departed{id, how}
-	t.oldest = (t.oldest + 1) % len(t.gone)
+	if how == cancelled {
+		t.dropped.put(id)
+	} else {
+		t.done.put(id)
+	}
 }
 
 // undelivered takes off all calls of which nothing was written and accepts no

@@ -275,7 +275,7 @@ func (h *handshake) stopped(ctx context.Context, method string) *exchange.Closed
 func (h *handshake) timeout(method string) *exchange.Closed {
 	return &exchange.Closed{
 		Fault: fault(durward.Timeout, false, `no answer to "`+method+`" within the start time-out of `+
-			h.spec.InitTimeout.String()+"; raise it for this server if it needs longer"),
+			h.spec.InitTimeout.String()+"; raise start_timeout of this server if it needs longer"),
 		RetryLegacy: h.late != nil,
 	}
 }
