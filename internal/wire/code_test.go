@@ -94,24 +94,25 @@ func TestProtocolKeys(t *testing.T) {
 	}
 }
 
-// TestKnownMethods: each comes out as it is, whether interned or not.
-func TestKnownMethods(t *testing.T) {
-	for _, method := range []string{
+// knownMethods are those of both eras.
+func knownMethods() []string {
+	return []string{
 		wire.MethodInitialize, wire.MethodDiscover, wire.MethodPing, wire.MethodToolsList, wire.MethodToolsCall, wire.MethodPromptsList,
 		wire.MethodPromptsGet, wire.MethodResourcesList, wire.MethodTemplatesList, wire.MethodResourcesRead, wire.MethodSubscribe,
 		wire.MethodUnsubscribe, wire.MethodComplete, wire.MethodSetLevel, wire.MethodListen, wire.MethodSampling, wire.MethodElicit,
 		wire.MethodRootsList, wire.NoteInitialized, wire.NoteCancelled, wire.NoteProgress, wire.NoteMessage, wire.NoteToolsChanged,
 		wire.NotePromptsChanged, wire.NoteResourcesChanged, wire.NoteResourceUpdated, wire.NoteRootsChanged, wire.NoteElicitComplete,
 		wire.NoteAcknowledged,
-	} {
+	}
+}
+
+// TestKnownMethods: each comes out as it is.
+func TestKnownMethods(t *testing.T) {
+	for _, method := range knownMethods() {
 		data := []byte(`{"jsonrpc":"2.0","method":"` + method + `"}`)
 		var m wire.Message
-		if n := testing.AllocsPerRun(10, func() {
-			if err := wire.Parse(data, wire.FromClient, &m); err != nil {
-				t.Fatal(err)
-			}
-		}); n != 0 || m.Method != method {
-			t.Errorf("%s: %q with %v allocations", method, m.Method, n)
+		if err := wire.Parse(data, wire.FromClient, &m); err != nil || m.Method != method {
+			t.Errorf("%s: %q, %v", method, m.Method, err)
 		}
 	}
 }

@@ -21,24 +21,33 @@ func hostileInputs() map[string][]byte {
 		return arguments([]byte("[" + strings.Repeat(part+",", n) + part + "]"))
 	}
 	return map[string][]byte{
-		"1M members":           manyMembers(1_000_000),
-		"1M escaped names":     arguments(object(1_000_000, `"\u006d%d":0`)),
-		"300k long names":      arguments(object(300_000, `"a name that is the same for a long time until %d":0`)),
-		"200k names in params": []byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":` + string(object(200_000, `"Vendor%d":0`)) + `}`),
-		"200k names in _meta":  []byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":` + string(object(200_000, `"ÄÖ%d":0`)) + `}}`),
-		"100k objects of 20":   repeated(100_000, `{`+strings.Join(numbered(20), ",")+`}`),
-		"1M objects":           repeated(1_000_000, `{"a":{}}`),
+		"1M members":           manyMembers(1_000_000 / scale),
+		"1M escaped names":     arguments(object(1_000_000/scale, `"\u006d%d":0`)),
+		"300k long names":      arguments(object(300_000/scale, `"a name that is the same for a long time until %d":0`)),
+		"200k names in params": []byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":` + string(object(200_000/scale, `"Vendor%d":0`)) + `}`),
+		"200k names in _meta":  []byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":` + string(object(200_000/scale, `"ÄÖ%d":0`)) + `}}`),
+		"100k objects of 20":   repeated(100_000/scale, `{`+strings.Join(numbered(20), ",")+`}`),
+		"1M objects":           repeated(1_000_000/scale, `{"a":{}}`),
 		"deep and wide":        arguments(deepAndWide()),
 		"12 names of 1 MB":     arguments(alikeNames(12, 1<<20)),
-		"32 MB of text":        arguments([]byte(`"` + strings.Repeat("text and ", 32<<20/9) + `"`)),
-		"32 MB of escapes":     arguments([]byte(`"` + strings.Repeat(`\"`, 16<<20) + `"`)),
-		"32 MB of surrogates":  arguments([]byte(`"` + strings.Repeat(`\ud83d\ude00`, 32<<20/12) + `"`)),
-		"32 MB of numbers":     repeated(16<<20, `0`),
-		"32 MB in one number":  arguments([]byte(strings.Repeat("9", 32<<20))),
-		"32 MB of white space": arguments([]byte(strings.Repeat(" \n\t\r", 8<<20) + "1")),
-		"32 MB of backslashes": arguments([]byte(`"` + strings.Repeat(`\\`, 16<<20) + `"`)),
-		"32 MB of ideographs":  arguments([]byte(`"` + strings.Repeat("日本語", 32<<20/9) + `"`)),
+		"32 MB of text":        arguments([]byte(`"` + strings.Repeat("text and ", 32<<20/9/scale) + `"`)),
+		"8 MB of escapes":      arguments([]byte(`"` + strings.Repeat(`\"`, 4<<20/scale) + `"`)),
+		"8 MB of surrogates":   arguments([]byte(`"` + strings.Repeat(`\ud83d\ude00`, 8<<20/12/scale) + `"`)),
+		"8 MB of numbers":      repeated(4<<20/scale, `0`),
+		"8 MB in one number":   arguments([]byte(strings.Repeat("9", 8<<20/scale))),
+		"8 MB of white space":  arguments([]byte(strings.Repeat(" \n\t\r", 2<<20/scale) + "1")),
+		"8 MB of backslashes":  arguments([]byte(`"` + strings.Repeat(`\\`, 4<<20/scale) + `"`)),
+		"8 MB of ideographs":   arguments([]byte(`"` + strings.Repeat("日本語", 8<<20/9/scale) + `"`)),
 	}
+}
+
+// numbered makes n members of small objects.
+func numbered(n int) []string {
+	var list []string
+	for i := range n {
+		list = append(list, `"name`+strings.Repeat("_", i)+`":1`)
+	}
+	return list
 }
 
 func object(n int, format string) []byte {
@@ -102,7 +111,8 @@ func TestHostileMessages(t *testing.T) {
 
 // TestHostileDuplicate: the last of a million names is the first one again.
 func TestHostileDuplicate(t *testing.T) {
-	data := bytes.Replace(manyMembers(1_000_000), []byte(`"m999999"`), []byte(`"m0"`), 1)
+	const n = 1_000_000 / scale
+	data := bytes.Replace(manyMembers(n), fmt.Appendf(nil, `"m%d"`, n-1), []byte(`"m0"`), 1)
 	var m wire.Message
 	if err := wire.Parse(data, wire.FromClient, &m); err == nil || !strings.Contains(err.Error(), `"m0" stands twice`) {
 		t.Error(err)
@@ -120,11 +130,11 @@ func TestHostileDuplicate(t *testing.T) {
 
 // TestHostileResultEdits: many members to remove, many objects to look into.
 func TestHostileResultEdits(t *testing.T) {
-	result := bytes.Repeat([]byte(`,"x":1,"y":[{}]`), 500_000)
+	result := bytes.Repeat([]byte(`,"x":1,"y":[{}]`), 500_000/scale)
 	result[0] = '{'
 	result = append(result, '}')
 	out := wire.RemoveResultMember(nil, result, "x")
-	if len(out) != len(result)-500_000*len(`,"x":1`) || !bytes.HasPrefix(out, []byte(`{"y":[{}],"y"`)) {
+	if len(out) != len(result)-500_000/scale*len(`,"x":1`) || !bytes.HasPrefix(out, []byte(`{"y":[{}],"y"`)) {
 		t.Errorf("%d bytes: %.40s", len(out), out)
 	}
 	out = wire.SetResultMember(nil, result, wire.Member{Name: "z", Value: []byte("0")}, wire.Member{Name: "x", Value: []byte("0")})

@@ -117,6 +117,28 @@ func TestReadersOnUncheckedBytes(t *testing.T) {
 	}
 }
 
+// TestMemberNames: names come out decoded, the common ones too.
+func TestMemberNames(t *testing.T) {
+	for _, name := range []string{
+		"name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution", "icons", "_meta", "uri", "uriTemplate",
+		"mimeType", "size", "arguments", "required", "type", "text", "content", "contents", "structuredContent", "isError", "resultType",
+		"ttlMs", "cacheScope", "nextCursor", "tools", "properties", "ui", "traceparent", "tracestate", wire.MetaProtocolVersion,
+		wire.MetaClientCapabilities, wire.MetaClientInfo, wire.MetaLogLevel, wire.MetaServerInfo, wire.MetaSubscriptionID, wire.MetaProgressToken,
+		"vendor/x", "", "é", "a\"b", "tab\there",
+	} {
+		for got := range wire.Members([]byte("{" + wire.Quote(name) + ":1}")) {
+			if got != name {
+				t.Errorf("%q became %q", name, got)
+			}
+		}
+	}
+	for got := range wire.Members([]byte("{\"a\xff\":1}")) {
+		if got != "a\uFFFD" {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
 func ExampleMembers() {
 	tool := []byte(`{"name":"echo","inputSchema":{"type":"object"},"vendor/x":9007199254740993}`)
 	for name, span := range wire.Members(tool) {
