@@ -31,14 +31,17 @@ func Serve(rw io.ReadWriteCloser, open func(exchange.LinkSpec, exchange.Sink) ex
 	}
 	far := &farEnd{rw: rw, framer: newFramer(frameLimit(spec)), ended: make(chan struct{})}
 	far.link = open(*spec, far)
-	read := make(chan error, 1)
-	go func() { read <- far.read() }()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		err = far.read()
+	}()
 	select {
 	case <-far.ended:
 		rw.Close() // ends the reader
-		_ = <-read
+		<-stopped
 		return nil
-	case err := <-read:
+	case <-stopped:
 		far.link.Close()
 		<-far.ended
 		if far.told {
