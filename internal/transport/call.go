@@ -34,9 +34,9 @@ type call struct {
 	in    exchange.Inbound
 	got   atomic.Int64 // bytes of the body read
 
-	asJSON, asEvents bool // forms of an answer that the client takes
-	session          Session
-	rules            noteRules
+	takes   forms
+	session Session
+	rules   noteRules
 
 	mu      sync.Mutex // guards everything below
 	phase   phase
@@ -103,7 +103,7 @@ func (c *call) beat(now time.Time) {
 
 // stream begins the stream of events if the client takes one; c.mu is held.
 func (c *call) stream() bool {
-	if c.phase != waiting || !c.asEvents {
+	if c.phase != waiting || !c.takes.events {
 		return c.phase == streaming
 	}
 	p := &pump{edge: c.edge, w: c.w, ctx: c.r.Context(), beats: make(chan struct{}, 1)}
@@ -127,7 +127,7 @@ func (c *call) stream() bool {
 // the client has it or is gone. Without wanted it gets none where that is possible.
 func (c *call) finish(reply exchange.Reply, wanted bool) {
 	c.mu.Lock()
-	if c.phase == waiting && !c.asJSON {
+	if !c.takes.json || c.takes.eventsFirst && reply.Error == nil { // an error has its status in the head
 		c.stream()
 	}
 	box := c.box

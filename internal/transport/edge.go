@@ -127,10 +127,11 @@ func (s *sessionsOf[S]) Loose(caller durward.Caller, route durward.Route) Sessio
 type Limits struct {
 	Message  int           // limits.message: bytes of one message; default 32 MiB
 	Header   int           // limits.header: bytes of one header value; default 8 KiB
+	Headers  int           // limits.headers: bytes of all headers of a request; default 64 KiB
 	Requests int           // limits.requests: HTTP requests and connections at a time; default 16,384
 	Streams  int           // limits.streams: GET streams of one session; default 8
-	Queue    outbox.Limits // limits.stream_queue: per stream, what its reader has not taken; default 1,024 events, 8 MiB
-	Ask      time.Duration // limits.ask: how long a client may take to answer our request; default 5 min
+	Queue    outbox.Limits // limits.stream_queue_events and limits.stream_queue: per stream, what its reader has not taken; default 1,024 events, 8 MiB
+	Ask      time.Duration // limits.ask_timeout: how long a client may take to answer our request; default 5 min
 }
 
 // Options make an Edge.
@@ -156,6 +157,7 @@ func (o *Options) check() error {
 	}
 	orDefault(&o.Limits.Message, wire.MaxMessage)
 	orDefault(&o.Limits.Header, 8<<10)
+	orDefault(&o.Limits.Headers, 64<<10)
 	orDefault(&o.Limits.Requests, 16<<10)
 	orDefault(&o.Limits.Streams, 8)
 	orDefault(&o.Limits.Queue, outbox.Limits{Events: 1024, Bytes: 8 << 20})
@@ -163,7 +165,7 @@ func (o *Options) check() error {
 	orDefault(&o.KeepAlive, 15*time.Second)
 	orDefault(&o.Stall, time.Minute)
 	orDefault(&o.Grace, 2*time.Second)
-	if o.Limits.Message < 0 || o.Limits.Header < 0 || o.Limits.Requests < 0 || o.Limits.Streams < 0 || o.KeepAlive < 0 || o.Stall < 0 {
+	if o.Limits.Message < 0 || o.Limits.Header < 0 || o.Limits.Headers < 0 || o.Limits.Requests < 0 || o.Limits.Streams < 0 || o.KeepAlive < 0 || o.Stall < 0 {
 		return durward.Errorf(durward.Invalid, "transport", "a limit is negative")
 	}
 	return nil

@@ -112,22 +112,32 @@ func (e *Edge) preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// accepts says which of the two forms of an answer a client takes. Without a
-// preference both are taken.
-func accepts(values []string) (asJSON, asEvents bool) {
+// forms are the forms of an answer that a client takes.
+type forms struct {
+	json, events bool
+	eventsFirst  bool // it names text/event-stream before application/json
+}
+
+// accepts reads the Accept header. Without one, all is taken. The specification
+// gives the order of the two types no meaning and wants both listed; we take the
+// order as a preference, which a client that cares can express in no simpler way.
+func accepts(values []string) forms {
 	if len(values) == 0 {
-		return true, true
+		return forms{json: true, events: true}
 	}
+	var f forms
 	for _, v := range values {
 		if v == "application/json, text/event-stream" {
-			return true, true
+			return forms{json: true, events: true}
 		}
 		v = strings.ToLower(v)
 		all := strings.Contains(v, "*/*")
-		asJSON = asJSON || all || strings.Contains(v, "application/json") || strings.Contains(v, "application/*")
-		asEvents = asEvents || all || strings.Contains(v, "text/event-stream") || strings.Contains(v, "text/*")
+		f.json = f.json || all || strings.Contains(v, "application/json") || strings.Contains(v, "application/*")
+		f.events = f.events || all || strings.Contains(v, "text/event-stream") || strings.Contains(v, "text/*")
+		events, json := strings.Index(v, "text/event-stream"), strings.Index(v, "application/json")
+		f.eventsFirst = f.eventsFirst || events >= 0 && json > events
 	}
-	return asJSON, asEvents
+	return f
 }
 
 // single returns the one value of a header, "" if it is absent; false if there are several.

@@ -25,7 +25,7 @@ func (e *Edge) get(w http.ResponseWriter, r *http.Request, caller durward.Caller
 		writeError(w, nil, err)
 		return
 	}
-	if _, asEvents := accepts(r.Header[hAccept]); !asEvents {
+	if !accepts(r.Header[hAccept]).events {
 		writeError(w, nil, refuse(http.StatusNotAcceptable, wire.CodeInvalidRequest, "Accept must list text/event-stream"))
 		return
 	}

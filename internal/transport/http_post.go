@@ -45,14 +45,19 @@ func (e *Edge) post(w http.ResponseWriter, r *http.Request, caller durward.Calle
 
 // head judges the headers that do not depend on the era.
 func (c *call) head() error {
-	h := c.r.Header
+	h, sum := c.r.Header, 0
 	for name, values := range h {
 		for _, v := range values {
+			sum += len(name) + len(v)
 			if len(v) > c.edge.opts.Limits.Header {
 				return refuse(http.StatusRequestHeaderFieldsTooLarge, wire.CodeInvalidRequest,
 					"the header "+clip(name)+" has "+strconv.Itoa(len(v))+" bytes, the bound is "+strconv.Itoa(c.edge.opts.Limits.Header)+" (limits.header)")
 			}
 		}
+	}
+	if most := c.edge.opts.Limits.Headers; sum > most {
+		return refuse(http.StatusRequestHeaderFieldsTooLarge, wire.CodeInvalidRequest,
+			"the headers have "+strconv.Itoa(sum)+" bytes together, the bound is "+strconv.Itoa(most)+" (limits.headers)")
 	}
 	if !isJSON(h["Content-Type"]) {
 		return refuse(http.StatusUnsupportedMediaType, wire.CodeInvalidRequest, "Content-Type must be application/json")
@@ -60,7 +65,7 @@ func (c *call) head() error {
 	if enc := h["Content-Encoding"]; len(enc) > 0 && !(len(enc) == 1 && strings.EqualFold(enc[0], "identity")) {
 		return refuse(http.StatusUnsupportedMediaType, wire.CodeInvalidRequest, "Content-Encoding is not supported for requests")
 	}
-	if c.asJSON, c.asEvents = accepts(h[hAccept]); !c.asJSON && !c.asEvents {
+	if c.takes = accepts(h[hAccept]); !c.takes.json && !c.takes.events {
 		return refuse(http.StatusNotAcceptable, wire.CodeInvalidRequest, "Accept must list application/json and text/event-stream")
 	}
 	return nil

@@ -57,7 +57,7 @@ func (c *call) initialize() error {
 	c.in.Caller.Client = describe(client.Info)
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
-	c.asJSON, c.asEvents = true, false // the session's id stands in the head, which a stream would have sent by then
+	c.takes = forms{json: true} // the session's id stands in the head, which a stream would have sent by then
 	c.begin(cancel, nil)
 	reply := c.edge.opts.Core.Serve(ctx, &c.in, c)
 	if reply.Error == nil {

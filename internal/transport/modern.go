@@ -37,7 +37,7 @@ func (c *call) serveModern(version string) error {
 			return err
 		}
 	}
-	if c.msg.Method == wire.MethodListen && !c.asEvents {
+	if c.msg.Method == wire.MethodListen && !c.takes.events {
 		return refuse(http.StatusNotAcceptable, wire.CodeInvalidRequest, "subscriptions/listen needs text/event-stream in Accept")
 	}
 	ctx, cancel := context.WithCancel(c.r.Context())

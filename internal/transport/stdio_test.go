@@ -263,8 +263,8 @@ func TestStdioInFlight(t *testing.T) {
 	if got := l.ask(modernBody("6", "tools/call", `,"name":"wait"`)); code(t, got) != wire.CodeUnavailable || !strings.Contains(got, "limits.in_flight") {
 		t.Error(got)
 	}
-	l.ask(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
 	l.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`)
+	l.ask(`{"jsonrpc":"2.0","id":7,"method":"ping"}`)
 	close(w.proceed)
 	seen := map[string]bool{}
 	for range 5 {

@@ -78,7 +78,7 @@ func (c *call) send(data []byte, class outbox.Class) bool {
 // Ask sends a request of the server to a legacy client and waits for the answer.
 func (c *call) Ask(ctx context.Context, method string, params []byte) exchange.Reply {
 	c.mu.Lock()
-	if c.phase == answered || c.session == nil || !c.asEvents {
+	if c.phase == answered || c.session == nil || !c.takes.events {
 		c.mu.Unlock()
 		return cannotAsk(method)
 	}
@@ -126,7 +126,7 @@ func (q *question) ask(ctx context.Context, method string, params []byte) exchan
 		return exchange.Fail(durward.Errorf(durward.Timeout, "transport", "%s was withdrawn: %w", method, context.Cause(ctx)))
 	case <-timer.C:
 		q.withdraw(id, "the answer took too long")
-		return exchange.Fail(durward.Errorf(durward.Timeout, "transport", "the client did not answer %s within %s (limits.ask)", method, q.limit))
+		return exchange.Fail(durward.Errorf(durward.Timeout, "transport", "the client did not answer %s within %s (limits.ask_timeout)", method, q.limit))
 	case <-q.over:
 		return exchange.Fail(durward.Errorf(durward.Conflict, "transport", "the request that needed %s is answered already", method))
 	}

@@ -418,6 +418,15 @@ func TestAClientThatTakesOnlyJSONGetsOnlyJSON(t *testing.T) {
 	if resp.Header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(body, "event: message\ndata: {") {
 		t.Error(resp.Header, body)
 	}
+	const eventsFirst = "text/event-stream, application/json"
+	resp, body = r.callTool("1", "echo", "Accept", eventsFirst)
+	if resp.Header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(body, "event: message\ndata: {") {
+		t.Error(resp.Header, body)
+	}
+	resp, body = r.callTool("1", "missing", "Accept", eventsFirst)
+	if resp.Header.Get("Content-Type") != "application/json" || code(t, body) != wire.CodeInvalidParams {
+		t.Error(resp.Header, body)
+	}
 	if resp, _ := r.modern("1", wire.MethodListen, "", "Accept", "application/json"); resp.StatusCode != 406 {
 		t.Error(resp.StatusCode)
 	}
