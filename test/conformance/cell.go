@@ -77,14 +77,14 @@ func matrix() []cell {
 
 // runCells runs the cells, a few at a time, each with a fixture and a gateway of
 // its own: some scenarios change the fixture's lists.
-func runCells(ctx context.Context, tools *harness.Toolbox, o options, cells []cell) (map[string]*result, error) {
+func runCells(ctx context.Context, tools *harness.Toolbox, o options, dir string, cells []cell) (map[string]*result, error) {
 	var mu sync.Mutex // guards results
 	results := make(map[string]*result, len(cells))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(o.parallel, 1))
 	for _, c := range cells {
 		group.Go(func() error {
-			r, err := runCell(ctx, tools, o, c)
+			r, err := runCell(ctx, tools, o, c, filepath.Join(dir, c.String()))
 			if err != nil {
 				return fmt.Errorf("cell %s: %w", c, err)
 			}
@@ -97,11 +97,7 @@ func runCells(ctx context.Context, tools *harness.Toolbox, o options, cells []ce
 	return results, group.Wait()
 }
 
-func runCell(ctx context.Context, tools *harness.Toolbox, o options, c cell) (*result, error) {
-	dir := filepath.Join(tools.Root, ".cache", "conformance", c.String())
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
-	}
+func runCell(ctx context.Context, tools *harness.Toolbox, o options, c cell, dir string) (*result, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -80,11 +80,19 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	results, err := runCells(ctx, tools, o, cells)
+	dir, remove, err := harness.RunDir("conformance")
 	if err != nil {
 		return false, err
 	}
-	return report(w, o, cells, results, baselines), nil
+	results, err := runCells(ctx, tools, o, dir, cells)
+	if err != nil {
+		return false, fmt.Errorf("%w; logs are kept in %s", err, dir)
+	}
+	ok := report(w, o, cells, results, baselines)
+	if !ok || o.verbose {
+		return ok, nil // the report says where the logs are
+	}
+	return ok, remove()
 }
 
 // selectCells keeps the cells that -only and -direct ask for, and with each the

@@ -83,8 +83,8 @@ func (p printer) differences(c cell, r *result, diffs []difference, known []acce
 			p.printf("    %s\n", line(d.details, 4000))
 		}
 	}
-	if !ok {
-		p.printf("    results and logs: %s\n", r.dir)
+	if !ok || p.verbose {
+		p.printf("    results and logs of %s: %s\n", c, r.dir)
 	}
 	return ok
 }

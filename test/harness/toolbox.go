@@ -69,6 +69,17 @@ func findNode(peers string) (string, error) {
 	return exec.LookPath("node")
 }
 
+// RunDir makes a fresh folder for the logs, sockets and results of one run. It is
+// not in the checkout: several runs may go on at once, and the path of a unix
+// socket must be short. The returned function removes it.
+func RunDir(name string) (string, func() error, error) {
+	dir, err := os.MkdirTemp("", "durward-"+name+"-")
+	if err != nil {
+		return "", nil, err
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
 // Peer is the absolute path of a file below test/peers/node_modules.
 func (t *Toolbox) Peer(elem ...string) string {
 	return filepath.Join(append([]string{t.Peers, "node_modules"}, elem...)...)

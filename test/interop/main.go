@@ -19,7 +19,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"syscall"
 
@@ -65,10 +64,18 @@ func run(ctx context.Context, o options, w io.Writer) (ok bool, err error) {
 	if err := tools.BuildFixtures(ctx, "gosdk", "mcpgo"); err != nil {
 		return false, err
 	}
-	dir := filepath.Join(tools.Root, ".cache", "interop")
-	if err := os.RemoveAll(dir); err != nil {
+	dir, remove, err := harness.RunDir("interop")
+	if err != nil {
 		return false, err
 	}
+	// What fails keeps its logs.
+	defer func() {
+		if err != nil || !ok {
+			fmt.Fprintln(os.Stderr, "interop: logs are kept in", dir)
+		} else {
+			err = remove()
+		}
+	}()
 	peers, err := startServers(ctx, tools, dir)
 	if err != nil {
 		return false, err
