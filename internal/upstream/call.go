@@ -87,10 +87,10 @@ func (s *Server) acquire(ctx context.Context, key Key, req *exchange.Request, ou
 			p := s.enter(c, caller)
 			p.key, p.out, p.level, p.legacy, p.tool = key, out, req.LogLevel, req.Client.Era != wire.Modern, req.Method == wire.MethodToolsCall
 			c.note(p)
-			raise := s.raiseLevel(c, req.LogLevel)
+			level := s.levelFor(c, req.LogLevel)
 			s.mu.Unlock()
-			if raise {
-				c.tellLevel(req.LogLevel)
+			if level != "" {
+				c.tellLevel(level)
 			}
 			return c, p, nil
 		}
@@ -280,8 +280,8 @@ func retryable(kind durward.Kind, f *exchange.Fault) bool {
 	return f.NoSession || kind == durward.Unavailable || kind == durward.Unknown || kind == durward.Internal
 }
 
-// settleDown waits a moment for the end of a connection whose calls begin to
-// fail, because the calls' faults come before Closed: a retry must not pick the
+// settleDown waits a moment for a connection whose calls begin to fail to be out
+// of use, because the calls' faults come before Closed: a retry must not pick the
 // dying one again, and the error should say how the server ended.
 func (c *conn) settleDown(kind durward.Kind) {
 	if kind != durward.Unavailable && kind != durward.Unknown && kind != durward.Internal {
@@ -290,7 +290,7 @@ func (c *conn) settleDown(kind durward.Kind) {
 	timer := time.NewTimer(250 * time.Millisecond)
 	defer timer.Stop()
 	select {
-	case <-c.gone:
+	case <-c.left:
 	case <-timer.C:
 	}
 }

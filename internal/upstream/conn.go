@@ -36,6 +36,7 @@ type conn struct {
 	ghost  ghost
 	level  string // of log messages, as the server was told
 
+	left    chan struct{} // closed when no more calls are put on it: it is over or replaced
 	drained chan struct{} // set while it is replaced and finishes its calls; closed when it has
 
 	user  string // the first principal that called
@@ -50,6 +51,7 @@ type conn struct {
 func newConn(s *Server, l *link) *conn {
 	return &conn{
 		s: s, link: l, attached: make(chan struct{}), hello: make(chan struct{}), gone: make(chan struct{}),
+		left:  make(chan struct{}),
 		calls: map[uint64]*pending{}, asks: map[uint64]*asking{}, lister: newLister(),
 	}
 }
@@ -202,6 +204,9 @@ func (s *Server) end(c *conn, m *exchange.Closed) {
 	}
 	c.closed = m
 	close(c.gone)
+	if _, replaced := s.replaced[c]; !replaced {
+		close(c.left)
+	}
 	for id, p := range c.calls {
 		c.remove(p)
 		s.deliver(p, &exchange.Response{ID: id, Fault: &exchange.Fault{

@@ -193,25 +193,34 @@ func (s *Server) SetLevel(level string) {
 	}
 }
 
-// raiseLevel reports whether a legacy server has to be told to say more, because
-// a request wants more than it was asked for so far. mu is held.
-func (s *Server) raiseLevel(c *conn, level string) bool {
-	if level == "" || c.opened.Era != wire.Legacy || s.level != "" && severity(s.level) <= severity(level) {
-		return false
+// levelFor returns the level a legacy server has to be told before a request
+// that wants messages of this level; "" when it knows. mu is held.
+func (s *Server) levelFor(c *conn, level string) string {
+	if c.opened.Era != wire.Legacy {
+		return ""
 	}
-	s.level = level
-	return true
+	if level != "" && (s.level == "" || severity(level) < severity(s.level)) {
+		s.level = level
+	}
+	if s.level == "" || c.level != "" && severity(c.level) <= severity(s.level) {
+		return ""
+	}
+	return s.level
 }
 
 // tellLevel does not wait for the answer.
 func (c *conn) tellLevel(level string) {
 	s := c.s
 	s.mu.Lock()
-	if level == "" || level == c.level || c.closed != nil || !c.declares("logging", "") {
+	if level == "" || level == c.level || c.closed != nil {
 		s.mu.Unlock()
 		return
 	}
 	c.level = level
+	if !c.declares("logging", "") {
+		s.mu.Unlock()
+		return
+	}
 	p := s.enter(c, unattended)
 	id := p.id
 	s.mu.Unlock()

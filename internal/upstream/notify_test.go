@@ -134,6 +134,27 @@ func TestLevels(t *testing.T) {
 	})
 }
 
+func TestTheLevelIsToldBeforeTheFirstCall(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, stdio(), &world{script: always(act{opened: legacyOpened(`{"logging":{}}`)})})
+		r.SetLevel("info")
+		wantOK(t, r.call(alice()))
+		synctest.Wait()
+		level, call := -1, -1
+		for i, m := range sentTo[*exchange.Call](r.world.conn(0)) {
+			switch m.Method {
+			case wire.MethodSetLevel:
+				level = i
+			case wire.MethodToolsCall:
+				call = i
+			}
+		}
+		if level < 0 || level > call {
+			t.Errorf("the level was message %d, the call message %d", level, call)
+		}
+	})
+}
+
 func TestServersWithoutLoggingAreToldNoLevel(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := start(t, stdio(), &world{})

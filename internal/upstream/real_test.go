@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,7 +18,9 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/exchange/pipe"
 	"durward/internal/upstream"
+	"durward/internal/upstream/worker"
 	"durward/internal/wire"
 )
 
@@ -101,6 +104,41 @@ type realRig struct {
 	watch *watcher
 }
 
+// overPipe reaches stdio servers through a worker at the far end of a byte
+// stream, as it is when the worker is a process of its own.
+type overPipe struct{}
+
+func (overPipe) Open(ctx context.Context, server durward.Server, spec exchange.LinkSpec, sink exchange.Sink) (upstream.Connection, error) {
+	p, err := forker{}.Launch(ctx, upstream.LaunchSpec{Command: server.Command, Env: server.Env})
+	if err != nil {
+		return nil, err
+	}
+	near, far := net.Pipe()
+	c := &pipedConn{process: p}
+	c.served.Go(func() {
+		_ = pipe.Serve(far, func(spec exchange.LinkSpec, sink exchange.Sink) exchange.Link {
+			return worker.OpenStdio(spec, p.Stdin(), p.Stdout(), sink)
+		})
+	})
+	c.Link = pipe.Dial(near, spec, sink)
+	return c, nil
+}
+
+type pipedConn struct {
+	exchange.Link
+	process upstream.Process
+	served  sync.WaitGroup
+}
+
+func (c *pipedConn) Confined() string { return "" }
+func (c *pipedConn) Diagnose() string { return c.process.Exit() + " " + string(c.process.Stderr()) }
+func (c *pipedConn) Stop(ctx context.Context) error {
+	c.Link.Close()
+	err := c.process.Stop(ctx)
+	c.served.Wait()
+	return err
+}
+
 func realStdio(t *testing.T, mode string, change ...func(*durward.Server)) *realRig {
 	t.Helper()
 	self, err := os.Executable()
@@ -111,13 +149,13 @@ func realStdio(t *testing.T, mode string, change ...func(*durward.Server)) *real
 	for _, c := range change {
 		c(&spec)
 	}
-	return realStart(t, spec, upstream.OpenerOptions{Launcher: forker{}})
+	return realStart(t, spec, upstream.NewOpener(upstream.OpenerOptions{Launcher: forker{}}))
 }
 
-func realStart(t *testing.T, spec durward.Server, opt upstream.OpenerOptions) *realRig {
+func realStart(t *testing.T, spec durward.Server, opener upstream.Opener) *realRig {
 	t.Helper()
 	watch := &watcher{}
-	s, err := upstream.New(upstream.Options{Spec: spec, Opener: upstream.NewOpener(opt), Observer: watch, ClientInfo: []byte(`{"name":"test","version":"1"}`)})
+	s, err := upstream.New(upstream.Options{Spec: spec, Opener: opener, Observer: watch, ClientInfo: []byte(`{"name":"test","version":"1"}`)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,6 +203,23 @@ func TestRealStdioBothEras(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheWorkerMayBeBehindAPipe(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := realStart(t, durward.Server{Name: "real", Command: self, Env: map[string]string{serverMode: "legacy"}}, overPipe{})
+	out := &stream{}
+	wantOK(t, r.tool(t, "progress", `{}`, out))
+	if n := len(out.heard()); n != 20 {
+		t.Errorf("%d notifications", n)
+	}
+	wantOK(t, r.tool(t, "ask", `{}`, says(`{"action":"accept"}`)))
+	wantCode(t, r.tool(t, "crash", `{}`, out), wire.CodeUnknownOutcome, "out of ideas")
+	wantOK(t, r.tool(t, "echo", `{}`, out))
 }
 
 func TestB10_RealServerAsksItsRequester(t *testing.T) {
@@ -279,7 +334,7 @@ func realSite(t *testing.T, s *site) *realRig {
 	t.Helper()
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
-	return realStart(t, durward.Server{Name: "site", URL: web.URL + "/mcp"}, upstream.OpenerOptions{Dialer: plain{}})
+	return realStart(t, durward.Server{Name: "site", URL: web.URL + "/mcp"}, upstream.NewOpener(upstream.OpenerOptions{Dialer: plain{}}))
 }
 
 func TestB4_RealSessionLost(t *testing.T) {

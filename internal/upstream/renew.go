@@ -21,6 +21,7 @@ func (s *Server) renew(c *conn) {
 	}
 	l.up = nil
 	s.replaced[c] = struct{}{}
+	close(c.left)
 	done := make(chan struct{})
 	if c.busy == 0 {
 		close(done)
@@ -42,8 +43,8 @@ func (s *Server) drain(c *conn, done <-chan struct{}) {
 	case <-c.gone:
 	}
 	s.mu.Lock()
-	delete(s.replaced, c)
 	s.end(c, stopped("the connection was replaced"))
+	delete(s.replaced, c)
 	s.mu.Unlock()
 	s.retire(c, deathGrace)
 }
