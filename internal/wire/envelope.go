@@ -72,32 +72,37 @@ func (s *scanner) known(kind objectKind, i int, t *target) int {
 // field checks the name at i and returns which one it is. A name of the protocol
 // needs a bit to tell whether it stood before; others go to the name stack.
 func (s *scanner) field(kind objectKind, i, base int, seen *uint64) (f field, end int) {
-	end, coded := s.name(i)
+	if s.peek(i) != '"' {
+		return noField, s.noName(i)
+	}
+	end, coded := s.str(i)
 	if end < 0 {
 		return noField, end
 	}
 	ref := s.ref(i, end, coded)
-	name := s.names.text(s.data, ref)
-	f = fieldOf(kind, name)
-	again := false
-	if f != noField {
-		again = *seen&(1<<f) != 0
-		*seen |= 1 << f
-	} else {
-		if kind.folds() {
-			folded := s.names.folded(s.data, ref)
-			name = s.names.text(s.data, ref) // folding may have moved the arena
-			if known, yes := misspelt(kind, name, s.names.text(s.data, folded)); yes {
-				return f, s.fail(i, "member name "+excerpt(s.data[i:end])+" differs from "+Quote(known)+" in case only; names are case-sensitive")
-			}
-			ref = folded
-		}
-		again = s.names.add(s.data, base, ref)
+	if f = fieldOf(kind, s.names.text(s.data, ref)); f == noField {
+		return noField, s.foreignName(kind, i, end, base, ref)
 	}
-	if again && !s.duplicate(i, end) {
+	if again := *seen&(1<<f) != 0; again && !s.duplicate(i, end) {
 		return f, -1
 	}
+	*seen |= 1 << f
 	return f, end
+}
+
+// foreignName checks a name that is not the protocol's, from i to end.
+func (s *scanner) foreignName(kind objectKind, i, end, base int, ref nameRef) int {
+	if kind.folds() {
+		name := ref
+		ref = s.names.folded(s.data, name)
+		if known, yes := misspelt(kind, s.names.text(s.data, name), s.names.text(s.data, ref)); yes {
+			return s.fail(i, "member name "+excerpt(s.data[i:end])+" differs from "+Quote(known)+" in case only; names are case-sensitive")
+		}
+	}
+	if s.names.add(s.data, base, ref) && !s.duplicate(i, end) {
+		return -1
+	}
+	return end
 }
 
 // member checks the value at i and notes what it is.
@@ -129,7 +134,7 @@ func (s *scanner) note(at *Span, start, end int, t *target) int {
 }
 
 func (s *scanner) envelopeMember(f field, i int, t *target) int {
-	end := -1
+	var end int
 	switch f {
 	case fieldVersion:
 		end = s.value(i)
@@ -186,7 +191,7 @@ func (s *scanner) params(i int, t *target) int {
 
 // meta scans the value of `_meta`. A null is tolerated: it means what {} means.
 func (s *scanner) meta(i int, t *target) int {
-	end := -1
+	var end int
 	switch s.peek(i) {
 	case '{':
 		end = s.known(metaObject, i, t)

@@ -155,7 +155,7 @@ func knownNames(kind objectKind) []string {
 	}
 }
 
-//nolint:gochecknoglobals // constants
+// The names, constants.
 var (
 	envelopeNames = [...]string{"jsonrpc", "id", "method", "params", "result", "error"}
 	paramsNames   = [...]string{

@@ -76,7 +76,7 @@ func (w *schemaWalk) refuse(path []string, format string, args ...any) {
 func (w *schemaWalk) schema(pos int, path []string, reachable bool) int {
 	m := members{skipper: skipper{data: w.data, pos: pos}}
 	if m.peek() != '{' || w.depth > MaxDepth {
-		m.skipper.value() //nolint:errcheck // what is no JSON ends the walk
+		m.skipper.value()
 		return m.pos
 	}
 	w.depth++
@@ -84,10 +84,10 @@ func (w *schemaWalk) schema(pos int, path []string, reachable bool) int {
 	for m.next() {
 		switch start := m.pos; m.name() {
 		case headerKeyword:
-			m.skipper.value() //nolint:errcheck // as above
+			m.skipper.value()
 			header = m.data[start:m.pos]
 		case "type":
-			m.skipper.value() //nolint:errcheck // as above
+			m.skipper.value()
 			kind = m.data[start:m.pos]
 		case "properties":
 			m.pos = w.properties(start, path, reachable)
@@ -98,7 +98,7 @@ func (w *schemaWalk) schema(pos int, path []string, reachable bool) int {
 			"oneOf", "anyOf", "allOf", "not", "if", "then", "else":
 			m.pos = w.branches(start, path)
 		default:
-			m.skipper.value() //nolint:errcheck // as above
+			m.skipper.value()
 		}
 	}
 	if header != nil {
@@ -113,7 +113,7 @@ func (w *schemaWalk) schema(pos int, path []string, reachable bool) int {
 func (w *schemaWalk) properties(pos int, path []string, reachable bool) int {
 	m := members{skipper: skipper{data: w.data, pos: pos}}
 	if m.peek() != '{' {
-		m.skipper.value() //nolint:errcheck // what is no JSON ends the walk
+		m.skipper.value()
 		return m.pos
 	}
 	for m.next() {

@@ -105,7 +105,7 @@ func ProtocolKey(name string) bool {
 
 // internMethod returns the constant for a known method, "" for others, so that
 // a known method costs no allocation.
-func internMethod(raw []byte) string { //nolint:gocyclo,funlen // a table
+func internMethod(raw []byte) string { //nolint:funlen // a table
 	switch string(raw) {
 	case MethodToolsCall:
 		return MethodToolsCall

@@ -99,7 +99,7 @@ func (n *nameStack) room(size int) int {
 
 // keep returns a ref to what was appended to the arena from start on.
 func (n *nameStack) keep(start int) nameRef {
-	return nameRef{off: uint32(start) | inArena, len: uint32(len(n.arena) - start)} //nolint:gosec // see inArena
+	return nameRef{off: uint32(start) | inArena, len: uint32(len(n.arena) - start)}
 }
 
 // unescaped returns a ref to the decoded form of a raw name.
@@ -180,7 +180,7 @@ func (n *nameStack) addHashed(data []byte, base int, r nameRef) (seen bool) {
 		return true
 	}
 	n.push(r)
-	t.slots[slot] = int32(len(n.refs)) //nolint:gosec // at most MaxScan
+	t.slots[slot] = int32(len(n.refs))
 	return false
 }
 
@@ -190,10 +190,10 @@ func (n *nameStack) find(data []byte, slots []int32, r nameRef) int {
 	for i := r.key & mask; ; i = (i + 1) & mask {
 		at := slots[i]
 		if at == 0 {
-			return int(i) //nolint:gosec // below len(slots)
+			return int(i)
 		}
 		if o := n.refs[at-1]; o.key == r.key && o.len == r.len && bytes.Equal(n.text(data, o), n.text(data, r)) {
-			return int(i) //nolint:gosec // below len(slots)
+			return int(i)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func (n *nameStack) grow(data []byte, t *nameTable) {
 		t.slots = make([]int32, size)
 	}
 	for i := t.base; i < len(n.refs); i++ {
-		t.slots[n.find(data, t.slots, n.refs[i])] = int32(i) + 1 //nolint:gosec // at most MaxScan
+		t.slots[n.find(data, t.slots, n.refs[i])] = int32(i) + 1
 	}
 }
 

@@ -106,7 +106,7 @@ func Lookup(obj []byte, name string) Span {
 func Get(obj []byte, name string) []byte { return Lookup(obj, name).Of(obj) }
 
 // internName returns name as a string, for names of the protocol without allocating.
-func internName(name []byte) string { //nolint:gocyclo,funlen // a table
+func internName(name []byte) string { //nolint:funlen // a table
 	switch string(name) {
 	case "name":
 		return "name"

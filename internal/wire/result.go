@@ -57,7 +57,7 @@ func RemoveResultMember(dst, result []byte, name string) []byte {
 			case kept != 0:
 				cut = kept // the comma before goes too
 			default:
-				cut = uint32(m.at) //nolint:gosec // at most MaxScan
+				cut = uint32(m.at)
 			}
 			cutEnd = m.value.End
 			continue
@@ -65,7 +65,7 @@ func RemoveResultMember(dst, result []byte, name string) []byte {
 		if cut != 0 {
 			dst = append(dst, result[copied:cut]...)
 			if copied = cutEnd; kept == 0 {
-				copied = uint32(m.at) //nolint:gosec // at most MaxScan
+				copied = uint32(m.at)
 			}
 			cut = 0
 		}

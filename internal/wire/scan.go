@@ -46,7 +46,7 @@ func Valid(data []byte) bool {
 	return s.done(end) == nil
 }
 
-//nolint:gochecknoglobals // a pool has no state that anyone can observe
+// A pool has no state that anyone can observe.
 var scanners = sync.Pool{New: func() any { return new(scanner) }}
 
 // scanner walks one message. It is used by one goroutine at a time. Its methods
@@ -199,9 +199,13 @@ func (s *scanner) digits(i int) int {
 // enter counts an array or object that begins at i and returns where its first element may stand.
 func (s *scanner) enter(i int) int {
 	if s.depth++; s.depth > MaxDepth {
-		return s.fail(i, "nested deeper than the "+strconv.Itoa(MaxDepth)+" levels a message may have; flatten it")
+		return s.tooDeep(i)
 	}
 	return s.space(i + 1)
+}
+
+func (s *scanner) tooDeep(i int) int {
+	return s.fail(i, "nested deeper than the "+strconv.Itoa(MaxDepth)+" levels a message may have; flatten it")
 }
 
 func (s *scanner) array(i int) int {
@@ -286,7 +290,7 @@ func (s *scanner) freshName(i, base int, seen uint64) (end int, bit uint64) {
 	if hit == 0 || byte(w>>n) != '"' {
 		return 0, 0
 	}
-	r := nameRef{key: w & (1<<n - 1), off: uint32(i + 1), len: uint32(n >> 3)} //nolint:gosec // at most MaxScan
+	r := nameRef{key: w & (1<<n - 1), off: uint32(i + 1), len: uint32(n >> 3)}
 	i += n>>3 + 2
 	refs := s.names.refs
 	if bit = bloom(r.key); seen&bit != 0 || len(refs)-base >= linear || len(refs) == cap(refs) || d[i] != ':' {
@@ -298,7 +302,10 @@ func (s *scanner) freshName(i, base int, seen uint64) (end int, bit uint64) {
 
 // anyName takes a name and its colon in every case.
 func (s *scanner) anyName(i, base int) (end int, bit uint64) {
-	end, coded := s.name(i)
+	if s.peek(i) != '"' {
+		return s.noName(i), 0
+	}
+	end, coded := s.str(i)
 	if end < 0 {
 		return end, 0
 	}
@@ -315,15 +322,12 @@ func (s *scanner) anyName(i, base int) (end int, bit uint64) {
 // bloom maps the key of a name to one of 64 bits.
 func bloom(key uint64) uint64 { return 1 << (key * 0x9E3779B97F4A7C15 >> 58) }
 
-// name checks a member name; coded says that its bytes are not its characters.
-func (s *scanner) name(i int) (end int, coded bool) {
-	if s.peek(i) != '"' {
-		if i >= len(s.data) {
-			return s.fail(i, "the message ends inside an object; it was cut off"), false
-		}
-		return s.fail(i, "a member name in double quotes must stand here"), false
+// noName fails where a member name is missing.
+func (s *scanner) noName(i int) int {
+	if i >= len(s.data) {
+		return s.fail(i, "the message ends inside an object; it was cut off")
 	}
-	return s.str(i)
+	return s.fail(i, "a member name in double quotes must stand here")
 }
 
 // ref returns a reference to the decoded name between the quotes at start and before end.
@@ -331,10 +335,18 @@ func (s *scanner) ref(start, end int, coded bool) nameRef {
 	if coded {
 		return s.names.unescaped(s.data[start+1 : end-1])
 	}
-	return nameRef{off: uint32(start + 1), len: uint32(end - start - 2)} //nolint:gosec // at most MaxScan
+	return nameRef{off: uint32(start + 1), len: uint32(end - start - 2)}
 }
 
+// colon moves past the colon behind a name, to the value.
 func (s *scanner) colon(i int) int {
+	if d := s.data; i+1 < len(d) && d[i] == ':' && d[i+1] > ' ' {
+		return i + 1
+	}
+	return s.spacedColon(i)
+}
+
+func (s *scanner) spacedColon(i int) int {
 	if i = s.space(i); s.peek(i) != ':' {
 		return s.fail(i, "a member needs ':' and a value after its name")
 	}

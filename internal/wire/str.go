@@ -91,7 +91,7 @@ func (s *scanner) str(i int) (end int, coded bool) {
 	}
 }
 
-//nolint:gochecknoglobals // constant: the letters of two-byte escapes
+// simpleEscape holds the letters of two-byte escapes; a constant.
 var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // runes checks a run of characters that are not ASCII.
