@@ -24,7 +24,8 @@ type Options struct {
 	// Listen are the addresses the service listens on ("127.0.0.1:8484"); their
 	// hosts may stand in Host.
 	Listen []string
-	// AllowedHosts may stand in Host besides loopback names: a name or address, with any port.
+	// AllowedHosts may stand in Host besides loopback names: a name or address; with
+	// a port only with that port, else with any.
 	AllowedHosts []string
 	// AllowedOrigins may stand in Origin: scheme://host[:port], exactly.
 	AllowedOrigins []string
@@ -42,7 +43,7 @@ type Token struct {
 type Gate struct {
 	tokens  []digest
 	noAuth  bool
-	hosts   []string
+	hosts   []hostRule
 	origins []string
 	proxies []netip.Prefix
 }
@@ -66,14 +67,18 @@ func New(opts Options) (*Gate, error) {
 			return nil, durward.Errorf(durward.Invalid, "identity", "listen address %q: %w", address, err)
 		}
 		if ip, err := netip.ParseAddr(host); host != "" && (err != nil || !ip.IsUnspecified()) {
-			g.hosts = append(g.hosts, strings.ToLower(host))
+			g.hosts = append(g.hosts, hostRule{name: host})
 		}
 	}
 	for _, host := range opts.AllowedHosts {
-		if host == "" || strings.ContainsAny(host, "/*@ ") {
+		rule := hostRule{name: strings.Trim(host, "[]")}
+		if name, port, err := net.SplitHostPort(host); err == nil {
+			rule = hostRule{name, port}
+		}
+		if rule.name == "" || strings.ContainsAny(host, "/*@ ") {
 			return nil, durward.Errorf(durward.Invalid, "identity", "allowed host %q: give a name or address without scheme, path or wildcard", host)
 		}
-		g.hosts = append(g.hosts, strings.ToLower(strings.Trim(host, "[]")))
+		g.hosts = append(g.hosts, rule)
 	}
 	for _, origin := range opts.AllowedOrigins {
 		u, err := url.Parse(origin)

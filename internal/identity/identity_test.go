@@ -108,13 +108,14 @@ func TestNoAuthIsForThisMachineOnly(t *testing.T) {
 }
 
 func TestB24_HostAndOrigin(t *testing.T) {
-	g := gate(t, identity.Options{NoAuth: true, Listen: []string{"192.0.2.7:8484", "0.0.0.0:1", "[::]:1", ":1"}, AllowedHosts: []string{"Gate.example", "[2001:db8::5]"}, AllowedOrigins: []string{"https://ok.example"}})
+	g := gate(t, identity.Options{NoAuth: true, Listen: []string{"192.0.2.7:8484", "0.0.0.0:1", "[::]:1", ":1"}, AllowedHosts: []string{"Gate.example", "[2001:db8::5]", "port.example:8443", "tls.example:80"}, AllowedOrigins: []string{"https://ok.example"}})
 	for _, tt := range []struct {
 		host, origin string
 		ok           bool
 	}{
 		{"localhost", "", true}, {"LOCALHOST:1", "", true}, {"127.9.9.9:1", "", true}, {"[::1]:1", "", true}, {"[::1]", "", true},
 		{"[::ffff:127.0.0.1]:1", "", true}, {"192.0.2.7:8484", "", true}, {"192.0.2.7", "", true}, {"gate.example:9", "", true}, {"[2001:db8::5]:9", "", true},
+		{"port.example:8443", "", true}, {"PORT.example:8443", "", true}, {"port.example", "", false}, {"port.example:8444", "", false}, {"tls.example", "", true},
 		{"198.51.100.3:8484", "", true}, // the address the connection came to
 		{"192.0.2.8:8484", "", false}, {"0.0.0.0:1", "", false}, {"[::]:1", "", false}, {"", "", false}, {"localhost.", "", false}, {"x.localhost", "", false},
 		{"evil.example", "", false}, {"gate.example.evil", "", false}, {"::1", "", false}, {"2130706433", "", false}, {"127.1", "", false}, {"0x7f.0.0.1", "", false}, {"127.0.0.1:x@evil", "", false},

@@ -25,7 +25,7 @@ func (g *Gate) judgeSource(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if !g.knownHost(r, host) {
+	if !g.knownHost(r, host, proto) {
 		return durward.Errorf(durward.Denied, "identity",
 			"the Host %q is not one of this service; add it to allowed_hosts if it should be", clip(host))
 	}
@@ -80,9 +80,12 @@ func (g *Gate) fromProxy(remote string) bool {
 	return false
 }
 
+// hostRule is a host that may stand in Host; without a port, any will do.
+type hostRule struct{ name, port string }
+
 // knownHost reports whether host names this service: a loopback name, a host it
 // listens on, a host that is allowed, or the very address the connection came to.
-func (g *Gate) knownHost(r *http.Request, host string) bool {
+func (g *Gate) knownHost(r *http.Request, host, proto string) bool {
 	name := hostOf(host)
 	if name == "" {
 		return false
@@ -91,7 +94,7 @@ func (g *Gate) knownHost(r *http.Request, host string) bool {
 		return true
 	}
 	for _, known := range g.hosts {
-		if strings.EqualFold(known, name) {
+		if strings.EqualFold(known.name, name) && (known.port == "" || known.port == portOf(host, proto)) {
 			return true
 		}
 	}

@@ -19,7 +19,7 @@ type Options struct {
 	InFlight int           // limits.in_flight: requests of one session running at a time, and as many more waiting; default 64
 	Asks     int           // limits.asks: our requests a client has not answered; default 64
 
-	Kept      outbox.Limits // limits.resume: per session, what a client may ask for again; default 256 events, 1 MiB
+	Kept      outbox.Limits // limits.resume_events and limits.resume: per session, what a client may ask for again; default 256 events, 1 MiB
 	KeptTotal int64         // limits.resume_total: bytes of that in all sessions; default 64 MiB
 	KeptFor   time.Duration // limits.resume_for: how long after the answer; default 5 min
 }

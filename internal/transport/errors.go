@@ -53,13 +53,22 @@ func statusOf(err error) int {
 	}
 }
 
-// failureOf renders an error of the edge as a JSON-RPC error object.
+// failureOf renders an error of the edge as a JSON-RPC error object. Where in
+// Durward it arose is no business of the client's.
 func failureOf(err error) []byte {
 	var coded *wire.CodeError
-	if !errors.As(err, &coded) && durward.KindOf(err) == durward.NotFound {
-		return wire.AppendError(nil, wire.CodeInvalidRequest, err.Error(), nil)
+	if errors.As(err, &coded) {
+		return wire.ErrorObject(coded)
 	}
-	return wire.ErrorObject(err)
+	code, message := wire.CodeOf(err), err.Error()
+	var own *durward.Error
+	if errors.As(err, &own) {
+		message = own.Message
+		if own.Kind == durward.NotFound {
+			code = wire.CodeInvalidRequest // the session is unknown, not a parameter
+		}
+	}
+	return wire.AppendError(nil, code, message, nil)
 }
 
 // writeError answers with a JSON-RPC error; id is nil when the request had none
