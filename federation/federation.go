@@ -64,7 +64,7 @@ func New(opt Options) (*Federation, error) {
 		opt.Version = "dev"
 	}
 	info := []byte(`{"name":` + wire.Quote(opt.Name) + `,"version":` + wire.Quote(opt.Version) + `}`)
-	opener, launcher := federation.NewOpener(0)
+	opener, launcher := federation.NewOpener(federation.OpenerOptions{})
 	f := &Federation{launcher: launcher, info: info}
 	f.set = federation.New(federation.Options{Opener: opener, ClientInfo: info, Log: opt.Log})
 	if err := f.set.Apply(opt.Servers, nil); err != nil {

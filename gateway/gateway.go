@@ -46,6 +46,8 @@ type Gateway struct {
 	levelMu sync.Mutex // guards level
 	level   int        // rank of the most verbose log level wanted; -1 when nobody said
 
+	subscriptions int // resources one session or listen request may subscribe to
+
 	reloadMu sync.Mutex // serialises Reload
 	noPrefix bool
 }
@@ -61,12 +63,13 @@ func New(opt Options) (*Gateway, error) {
 	opt.setDefaults()
 	g := &Gateway{
 		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, stopping: make(chan struct{}), level: -1,
-		noPrefix: opt.NoPrefix, info: implementation(opt.Version),
+		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
-	opener, launcher := federation.NewOpener(opt.Limits.Message)
+	opener, launcher := federation.NewOpener(opt.Limits.opener())
 	g.launcher = launcher
 	g.set = federation.New(federation.Options{
-		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel, Log: opt.Log,
+		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel,
+		Upstream: opt.Limits.upstream(), Catalog: opt.Limits.catalog(), Log: opt.Log,
 	})
 	edges, err := newEdges((*core)(g), opt)
 	if err != nil {
@@ -129,6 +132,7 @@ func (o *Options) check() error {
 }
 
 func (o *Options) setDefaults() {
+	o.Limits.setDefaults()
 	if o.Version == "" {
 		o.Version = "dev"
 	}

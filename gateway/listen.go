@@ -9,9 +9,6 @@ import (
 	"durward/internal/wire"
 )
 
-// maxSubscriptions bounds the resources of one subscriptions/listen and of one legacy session.
-const maxSubscriptions = 1000
-
 // listen serves subscriptions/listen (2026-07-28, basic/patterns/subscriptions):
 // it acknowledges, then sends events until the caller goes away or the gateway stops.
 func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
@@ -48,8 +45,8 @@ func (g *Gateway) subscribeAll(ctx context.Context, p *passage, list []byte, fee
 		return nil, nil, err
 	}
 	for at := range wire.Elements(list) {
-		if len(subs) == maxSubscriptions {
-			return nil, subs, invalidParams("more than " + strconv.Itoa(maxSubscriptions) + " resourceSubscriptions in one request")
+		if len(subs) == g.subscriptions {
+			return nil, subs, invalidParams("more than " + strconv.Itoa(g.subscriptions) + " resourceSubscriptions in one request (limits.session_subscriptions)")
 		}
 		uri, ok := wire.Unquote(at.Of(list))
 		if !ok {

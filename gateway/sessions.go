@@ -108,13 +108,13 @@ func (g *Gateway) subscribe(ctx context.Context, p *passage, _ exchange.Stream) 
 	uri := p.call.FullName
 	a.mu.Lock()
 	_, there := a.subs[uri]
-	full := len(a.subs) >= maxSubscriptions
+	full := len(a.subs) >= g.subscriptions
 	a.mu.Unlock()
 	if there {
 		return exchange.Reply{Result: []byte("{}")}
 	}
 	if full {
-		return exchange.Fail(durward.Errorf(durward.Conflict, "session", "it holds %d subscriptions; unsubscribe from some first", maxSubscriptions))
+		return exchange.Fail(durward.Errorf(durward.Conflict, "session", "it holds %d subscriptions, which is the bound limits.session_subscriptions; unsubscribe from some first", g.subscriptions))
 	}
 	sub, err := g.set.Subscribe(ctx, p.to.server, p.call.Name, uri, a.feed)
 	if err != nil {

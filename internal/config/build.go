@@ -34,11 +34,8 @@ func (b *builder) build() *Config {
 		TLS:            TLS{Cert: b.path(b.raw.TLS.Cert), Key: b.path(b.raw.TLS.Key)},
 		AllowedOrigins: b.raw.AllowedOrigins, AllowedHosts: b.raw.AllowedHosts,
 		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
-		Limits: Limits{
-			Message: int(b.raw.Limits.Message), Sessions: b.raw.Limits.Sessions, SessionIdle: b.raw.Limits.SessionIdle,
-			InFlight: b.raw.Limits.InFlight, KeepAlive: b.raw.Limits.KeepAlive, StartParallel: b.raw.Limits.StartParallel,
-		},
-		Log: Log(b.raw.Log),
+		Limits: b.raw.Limits.limits(),
+		Log:    Log(b.raw.Log),
 	}
 	for _, n := range b.raw.TrustedProxies {
 		c.TrustedProxies = append(c.TrustedProxies, netip.Prefix(n))

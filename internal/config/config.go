@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"durward"
 	"durward/internal/yamlx"
@@ -47,16 +46,6 @@ const (
 
 // TLS names the certificate and key files; both are empty without TLS.
 type TLS struct{ Cert, Key string }
-
-// Limits bound what callers and servers can use up.
-type Limits struct {
-	Message       int // bytes
-	Sessions      int
-	SessionIdle   time.Duration
-	InFlight      int
-	KeepAlive     time.Duration
-	StartParallel int
-}
 
 // Log says what is logged and how.
 type Log struct {

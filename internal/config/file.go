@@ -63,24 +63,6 @@ type tlsFile struct {
 	Key string `yaml:"key,required"`
 }
 
-type limitsFile struct {
-	// Message bounds one JSON-RPC message, on either side, and one line of a
-	// stdio server. 64KiB to 1GiB, default 32MiB.
-	Message yamlx.Size `yaml:"message" min:"64KiB" max:"1GiB"`
-	// Sessions bounds the sessions of legacy clients. Default 10000.
-	Sessions int `yaml:"sessions" min:"1" max:"1000000"`
-	// SessionIdle ends a legacy session that was not used for so long. Default 1h.
-	SessionIdle time.Duration `yaml:"session_idle" min:"1s" max:"720h"`
-	// InFlight bounds the calls of one session that run at the same time; as
-	// many again wait, and then calls are refused. Default 64.
-	InFlight int `yaml:"in_flight" min:"1" max:"100000"`
-	// KeepAlive is how long a stream is silent before a comment is sent on it.
-	// Default 15s.
-	KeepAlive time.Duration `yaml:"keep_alive" min:"100ms" max:"5m"`
-	// StartParallel bounds how many servers are started at the same time. Default 16.
-	StartParallel int `yaml:"start_parallel" min:"1" max:"1000"`
-}
-
 // sharedFile are the keys that stand in defaults and in a server alike. Zero
 // means that nobody said.
 type sharedFile struct {
@@ -177,14 +159,7 @@ func defaultFile() file {
 		Listen:  "127.0.0.1:8484",
 		Auth:    string(AuthToken),
 		Builtin: true,
-		Limits: limitsFile{
-			Message:       32 << 20,
-			Sessions:      10_000,
-			SessionIdle:   time.Hour,
-			InFlight:      64,
-			KeepAlive:     15 * time.Second,
-			StartParallel: 16,
-		},
+		Limits:  defaultLimits(),
 		Defaults: sharedFile{
 			Era:          "auto",
 			Instances:    string(durward.InstancesShared),

@@ -157,10 +157,7 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
 			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,
 		},
-		Limits: gateway.Limits{
-			Message: c.Limits.Message, Sessions: c.Limits.Sessions, SessionIdle: c.Limits.SessionIdle,
-			InFlight: c.Limits.InFlight, KeepAlive: c.Limits.KeepAlive, StartParallel: c.Limits.StartParallel,
-		},
+		Limits: gateway.Limits(c.Limits),
 	}
 }
 
@@ -197,7 +194,7 @@ func (s *Service) ownerHandler() http.Handler {
 // serve serves a listener until Close.
 func (s *Service) serve(l net.Listener, h http.Handler) {
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 2 * s.config.Limits.Headers,
 		ConnContext: identity.ConnContext, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	done := make(chan struct{})

@@ -53,8 +53,7 @@ func listenHTTP(c *config.Config) (net.Listener, error) {
 // Bounds of the listeners. Nothing bounds the time a request takes: calls and
 // streams may be long (B18).
 const (
-	headerTimeout  = 10 * time.Second
-	idleTimeout    = 5 * time.Minute
-	maxHeaderBytes = 64 << 10
-	drainTimeout   = 5 * time.Second
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 5 * time.Minute
+	drainTimeout  = 5 * time.Second
 )

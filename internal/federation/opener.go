@@ -11,12 +11,18 @@ import (
 	"durward/internal/upstream"
 )
 
+// OpenerOptions bound what one connection can make us keep. Zero fields mean
+// the defaults.
+type OpenerOptions struct {
+	MaxMessage int // bytes of one message of a server (limits.message); default 32 MiB
+	Stderr     int // bytes kept of the end of a server's stderr (limits.stderr); default 256 KiB
+}
+
 // NewOpener assembles the parts that reach servers: the launcher of processes,
 // the dialler, and the built-in tools. Close the Launcher after the Set.
-// maxMessage bounds one message of a server, in bytes; 0 means the default.
-func NewOpener(maxMessage int) (upstream.Opener, *launch.Launcher) {
-	launcher := launch.New(launch.Options{})
-	reach := upstream.NewOpener(upstream.OpenerOptions{Launcher: processes{launcher}, Dialer: egress.Dialer{}, MaxMessage: maxMessage})
+func NewOpener(opt OpenerOptions) (upstream.Opener, *launch.Launcher) {
+	launcher := launch.New(launch.Options{Stderr: opt.Stderr})
+	reach := upstream.NewOpener(upstream.OpenerOptions{Launcher: processes{launcher}, Dialer: egress.Dialer{}, MaxMessage: opt.MaxMessage})
 	return opener{reach}, launcher
 }
 

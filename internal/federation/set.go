@@ -21,7 +21,9 @@ type Options struct {
 	Opener        upstream.Opener // opens connections; required
 	ClientInfo    []byte          // raw Implementation object: what we call ourselves towards servers
 	NoPrefix      bool            // offer the names of the only server as they are
-	StartParallel int             // servers that launch at the same time; default 16
+	StartParallel int             // servers that launch at the same time (limits.start_parallel); default 16
+	Upstream      upstream.Limits // of one server; zero fields mean the defaults
+	Catalog       catalog.Options // bounds of what is offered; Prefix and Info are set by the Set
 	Log           *slog.Logger    // default: discard
 }
 
@@ -51,12 +53,12 @@ func New(opt Options) *Set {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	prefix := catalog.PrefixServer
+	opt.Catalog.Prefix, opt.Catalog.Info = catalog.PrefixServer, opt.ClientInfo
 	if opt.NoPrefix {
-		prefix = catalog.PrefixNone
+		opt.Catalog.Prefix = catalog.PrefixNone
 	}
 	s := &Set{
-		opt: opt, catalog: catalog.New(catalog.Options{Prefix: prefix, Info: opt.ClientInfo}), hub: newHub(),
+		opt: opt, catalog: catalog.New(opt.Catalog), hub: newHub(),
 		gate: newStartGate(opt.Opener, opt.StartParallel), settle: newSettling(), specs: map[string]durward.Server{},
 	}
 	s.servers.Store(&map[string]*upstream.Server{})
@@ -83,7 +85,7 @@ func (s *Set) Add(spec durward.Server) error {
 		return durward.Errorf(durward.Conflict, "server "+spec.Name, "the name is taken; remove the other one first")
 	}
 	server, err := upstream.New(upstream.Options{
-		Spec: spec, Opener: s.gate, Observer: (*observer)(s), ClientInfo: s.opt.ClientInfo, Log: s.opt.Log,
+		Spec: spec, Opener: s.gate, Observer: (*observer)(s), ClientInfo: s.opt.ClientInfo, Limits: s.opt.Upstream, Log: s.opt.Log,
 	})
 	if err != nil {
 		return err

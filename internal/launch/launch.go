@@ -22,6 +22,7 @@ type Spec struct {
 // Options configure a [Launcher]. The zero value is ready for use.
 type Options struct {
 	Grace   time.Duration // how long Stop waits after closing stdin, and again after SIGTERM; default 2 s
+	Stderr  int           // bytes kept of the end of a server's stderr (limits.stderr); default 256 KiB
 	Environ []string      // the service's environment; default os.Environ()
 	NoInit  bool          // hold trees by process group only, as on systems without an init
 }
@@ -54,6 +55,9 @@ type Launcher struct {
 func New(opts Options) *Launcher {
 	if opts.Grace <= 0 {
 		opts.Grace = DefaultGrace
+	}
+	if opts.Stderr <= 0 {
+		opts.Stderr = DefaultStderr
 	}
 	if opts.Environ == nil {
 		opts.Environ = os.Environ()

@@ -56,7 +56,7 @@ func startProcess(ctx context.Context, l *Launcher, pl *plan) (*Process, error) 
 	p := &Process{
 		spec: pl.spec, grace: l.opts.Grace, held: h,
 		stdin: pipes.stdin, stdout: pipes.stdout,
-		stderr:  ring{max: stderrKept},
+		stderr:  ring{max: l.opts.Stderr},
 		stopped: make(chan struct{}), done: make(chan struct{}),
 	}
 	l.add(p)

@@ -2,8 +2,8 @@ package launch
 
 import "sync"
 
-// stderrKept is how much of a server's stderr is kept: its end.
-const stderrKept = 256 << 10
+// DefaultStderr is how much of a server's stderr is kept, in bytes: its end.
+const DefaultStderr = 256 << 10
 
 // ring keeps the last max bytes written to it. It grows as needed, so that a
 // quiet server costs nothing.

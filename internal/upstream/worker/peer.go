@@ -143,7 +143,7 @@ func (p *peer) request(m *wire.Message, related uint64, era wire.Era) (answer []
 	if !ok {
 		p.anomaly(anomalyRequest, []byte(m.Method))
 		return wire.AppendFailure(nil, m.ID, wire.AppendError(nil, wire.CodeRateLimited,
-			"more than "+strconv.Itoa(maxServerRequests)+" requests to the client wait for an answer", nil))
+			"more than "+strconv.Itoa(maxServerRequests)+" requests to the client wait for an answer, the most that limits.server_asks can allow", nil))
 	}
 	p.emit(&exchange.ServerRequest{ID: id, Related: related, Method: m.Method, Params: bytes.Clone(m.Params.Raw)})
 	return nil
