@@ -16,6 +16,7 @@ type replySink struct {
 	opened  chan struct{}
 	replies chan *exchange.Response
 	closed  chan struct{}
+	notes   chan *exchange.Notification // nil: they are dropped
 }
 
 // Receive implements exchange.Sink.
@@ -25,6 +26,10 @@ func (s *replySink) Receive(m exchange.Message) {
 		close(s.opened)
 	case *exchange.Response:
 		s.replies <- m
+	case *exchange.Notification:
+		if s.notes != nil {
+			s.notes <- m
+		}
 	case *exchange.Closed:
 		close(s.closed)
 	}

@@ -62,7 +62,7 @@ func TestServerWithoutSession(t *testing.T) {
 	c := dialWeb(t, "direct", s.URL)
 	c.opened()
 	c.send(2, wire.MethodToolsList, "")
-	if f := c.fault(2, durward.Unavailable, true); f.NoSession {
+	if f := c.fault(2, durward.Unavailable, false); f.NoSession {
 		t.Error("a session was lost that never was")
 	}
 	c.result(3, wire.MethodToolsList, "")
@@ -315,7 +315,7 @@ func TestLegacyUnknownMethod(t *testing.T) {
 			}
 		}
 		c.send(3, wire.MethodToolsList, "")
-		c.fault(3, durward.Invalid, true, "not handled")
+		c.fault(3, durward.Invalid, false, "not handled")
 	})
 }
 

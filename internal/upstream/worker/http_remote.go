@@ -213,17 +213,17 @@ func (r *remote) sendFault(ctx context.Context, err error, delivered bool) *exch
 func (r *remote) redirect(resp *http.Response, from *url.URL, hops int) (*url.URL, *exchange.Fault) {
 	to, err := from.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
-		return nil, r.fault(durward.Invalid, true, "answered %s without a usable Location; correct servers.%s.url", statusText(resp.StatusCode), r.server)
+		return nil, r.fault(durward.Invalid, false, "answered %s without a usable Location; correct servers.%s.url", statusText(resp.StatusCode), r.server)
 	}
 	to.User, to.Fragment = nil, ""
 	shown := (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()
 	switch {
 	case resp.StatusCode != http.StatusTemporaryRedirect && resp.StatusCode != http.StatusPermanentRedirect:
-		return nil, r.fault(durward.Invalid, true, "redirects with status %d to %s, which would lose the request; if that address is right, set servers.%s.url to it", resp.StatusCode, shown, r.server)
+		return nil, r.fault(durward.Invalid, false, "redirects with status %d to %s, which would lose the request; if that address is right, set servers.%s.url to it", resp.StatusCode, shown, r.server)
 	case !sameOrigin(from, to):
-		return nil, r.fault(durward.Invalid, true, "redirects to another origin, %s, which is not followed; if that address is right, set servers.%s.url to it", shown, r.server)
+		return nil, r.fault(durward.Invalid, false, "redirects to another origin, %s, which is not followed; if that address is right, set servers.%s.url to it", shown, r.server)
 	case hops >= maxRedirects:
-		return nil, r.fault(durward.Unavailable, true, "redirects more than %d times, at last to %s; correct servers.%s.url", maxRedirects, shown, r.server)
+		return nil, r.fault(durward.Invalid, false, "redirects more than %d times, at last to %s; correct servers.%s.url", maxRedirects, shown, r.server)
 	}
 	return to, nil
 }

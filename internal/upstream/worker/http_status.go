@@ -12,25 +12,25 @@ import (
 const mayHaveRun = "; the request may have been executed"
 
 // statusFault says what a response without a JSON-RPC message means (RFC 9110
-// §15). The request was handed over, so none of these says that it may be tried
-// again by itself.
+// §15). Not delivered are those that say that nobody took the request. An
+// overloaded server took nothing either, but is not to be asked again at once.
 func (r *remote) statusFault(resp *http.Response, body []byte) *exchange.Fault {
 	code, said := resp.StatusCode, r.quoted(body)
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
 		return r.unauthenticated(resp, said)
 	case code == http.StatusProxyAuthRequired:
-		return r.fault(durward.Unavailable, true, "is behind a proxy that wants credentials (HTTP 407); set them in servers.%s.proxy", r.server)
+		return r.fault(durward.Unavailable, false, "is behind a proxy that wants credentials (HTTP 407); set them in servers.%s.proxy", r.server)
 	case code == http.StatusTooManyRequests:
 		return r.fault(durward.Unavailable, true, "takes no more requests for now (HTTP 429%s)%s", retryAfter(resp), said)
 	case code == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
 		return r.fault(durward.Unavailable, true, "is not available for now (HTTP 503%s)%s", retryAfter(resp), said)
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
-		return r.fault(durward.Unavailable, true, "has no MCP endpoint at its url (%s)%s; correct servers.%s.url", statusText(code), said, r.server)
+		return r.fault(durward.Unavailable, false, "has no MCP endpoint at its url (%s)%s; correct servers.%s.url", statusText(code), said, r.server)
 	case code == http.StatusRequestEntityTooLarge || code == http.StatusRequestHeaderFieldsTooLarge:
-		return r.fault(durward.Invalid, true, "does not take a request as large as this (%s)%s", statusText(code), said)
+		return r.fault(durward.Invalid, false, "does not take a request as large as this (%s)%s", statusText(code), said)
 	case code/100 == 4:
-		return r.fault(durward.Invalid, true, "refuses the request (%s)%s", statusText(code), said)
+		return r.fault(durward.Invalid, false, "refuses the request (%s)%s", statusText(code), said)
 	case code/100 == 5:
 		return r.fault(durward.Unknown, true, "failed (%s)%s"+mayHaveRun, statusText(code), said)
 	default:

@@ -86,7 +86,7 @@ func (e *eventStream) connect(ctx context.Context) *exchange.Fault {
 		defer discard(resp)
 		return e.noStream(resp)
 	}
-	if !e.link.start(func() { e.read(resp, drop) }) {
+	if !e.link.start(func() { e.read(life, resp, drop) }) {
 		drop()
 		return e.remote.fault(durward.Unavailable, false, "was left: the connection was closed")
 	}
@@ -99,6 +99,9 @@ func (e *eventStream) connect(ctx context.Context) *exchange.Fault {
 	case <-ctx.Done():
 		return e.slow("name its endpoint")
 	case <-life.Done():
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return e.slow("name its endpoint")
+		}
 		return e.remote.fault(durward.Unavailable, false, "ended its stream without naming an endpoint")
 	}
 }
@@ -137,12 +140,12 @@ func (e *eventStream) setEndpoint(resp *http.Response, name string) *exchange.Fa
 }
 
 // read hands on what the stream brings. When it ends, so does the connection.
-func (e *eventStream) read(resp *http.Response, drop context.CancelFunc) {
+func (e *eventStream) read(life context.Context, resp *http.Response, drop context.CancelFunc) {
 	defer drop()
 	err := e.events(resp)
 	_ = resp.Body.Close() // it is over
-	if e.link.life.Err() != nil {
-		return
+	if life.Err() != nil {
+		return // we let it go
 	}
 	why := e.remote.fault(durward.Unavailable, false, "ended its event stream (%v)", err)
 	e.link.end(e.link.phase(), *why)
