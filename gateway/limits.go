@@ -38,11 +38,13 @@ type Limits struct {
 	ResumeFor            time.Duration // resume_for: how long they can; default 5 min
 
 	// Connections to servers.
-	StartParallel int // start_parallel: servers that launch at the same time; default 16
-	Instances     int // instances: connections of one server besides the shared one; default 128
-	Subscriptions int // subscriptions: resources of one server; default 10,000
-	ServerAsks    int // server_asks: requests of one server that wait for an answer; default 16
-	Stderr        int // stderr: bytes kept of the end of one server's stderr; default 256 KiB
+	StartParallel int           // start_parallel: servers that launch at the same time; default 16
+	Instances     int           // instances: connections of one server besides the shared one; default 128
+	Subscriptions int           // subscriptions: resources of one server; default 10,000
+	ServerAsks    int           // server_asks: requests of one server that wait for an answer; default 16
+	BackoffFirst  time.Duration // backoff_first: before the second attempt to connect; default 0.5 s, doubled each time
+	BackoffMost   time.Duration // backoff_most: between two attempts; default 60 s
+	Stderr        int           // stderr: bytes kept of the end of one server's stderr; default 256 KiB
 
 	// What servers offer.
 	Items        int // items: tools of one server, and its prompts, and its resources; default 10,000
@@ -97,6 +99,7 @@ func (l *Limits) upstream() upstream.Limits {
 	return upstream.Limits{
 		Items: l.Items, Pages: l.Pages, ListBytes: l.List,
 		Instances: l.Instances, Subscriptions: l.Subscriptions, Asks: l.ServerAsks,
+		BackoffFirst: l.BackoffFirst, BackoffMost: l.BackoffMost,
 	}
 }
 

@@ -34,6 +34,8 @@ type Limits struct {
 	Instances     int
 	Subscriptions int
 	ServerAsks    int
+	BackoffFirst  time.Duration
+	BackoffMost   time.Duration
 	Stderr        int
 
 	Items        int
@@ -120,6 +122,12 @@ type limitsFile struct {
 	// ServerAsks bounds the questions of one server that wait for an answer. 1 to
 	// 64, default 16.
 	ServerAsks int `yaml:"server_asks" min:"1" max:"64"`
+	// BackoffFirst is how long is waited after a server failed; it is doubled with
+	// each failure in a row, ±20 %. 10ms to 1h, default 500ms.
+	BackoffFirst time.Duration `yaml:"backoff_first" min:"10ms" max:"1h"`
+	// BackoffMost is the longest time between two attempts to connect. 10ms to 24h,
+	// default 60s.
+	BackoffMost time.Duration `yaml:"backoff_most" min:"10ms" max:"24h"`
 	// Stderr is how much of the end of a server's stderr is kept. 4KiB to 64MiB,
 	// default 256KiB.
 	Stderr yamlx.Size `yaml:"stderr" min:"4KiB" max:"64MiB"`
@@ -176,6 +184,8 @@ func defaultLimits() limitsFile {
 		Instances:     128,
 		Subscriptions: 10_000,
 		ServerAsks:    16,
+		BackoffFirst:  500 * time.Millisecond,
+		BackoffMost:   time.Minute,
 		Stderr:        256 << 10,
 
 		Items:        10_000,
@@ -215,6 +225,8 @@ func (l *limitsFile) limits() Limits {
 		Instances:     l.Instances,
 		Subscriptions: l.Subscriptions,
 		ServerAsks:    l.ServerAsks,
+		BackoffFirst:  l.BackoffFirst,
+		BackoffMost:   l.BackoffMost,
 		Stderr:        int(l.Stderr),
 
 		Items:        l.Items,

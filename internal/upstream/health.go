@@ -120,7 +120,7 @@ func (s *Server) probe(c *conn) {
 	first := s.probeOnce(c)
 	err := first
 	if first != nil {
-		pause(c, backoffFirst/2)
+		pause(c, probePause)
 		err = s.probeOnce(c)
 	}
 	s.mu.Lock()

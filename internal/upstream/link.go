@@ -253,9 +253,10 @@ func (s *Server) backOff(l *link) {
 
 // delay is the back-off after so many failures in a row.
 func (s *Server) delay(failures int) time.Duration {
-	d := backoffMost
-	if n := failures - 1; n < 7 { // 0.5 s · 2^7 > 60 s
-		d = min(backoffMost, backoffFirst<<max(0, n))
+	first, most := s.opt.Limits.BackoffFirst, s.opt.Limits.BackoffMost
+	d := most
+	if n := failures - 1; n < 16 { // more would overflow, and be over the most by far
+		d = min(most, first<<max(0, n))
 	}
 	return time.Duration(float64(d) * (1 + backoffJitter*(2*s.opt.Jitter()-1)))
 }

@@ -46,7 +46,8 @@ type Observer interface {
 	Notification(server string, n exchange.Notification)
 }
 
-// Limits bound what one server can make us keep. Zero fields mean the defaults.
+// Limits bound what one server can make us keep, and how often it is tried
+// again. Zero fields mean the defaults.
 type Limits struct {
 	Items         int // of one kind in a catalog; default 10,000 (limits.items)
 	Pages         int // of one list; default 1,000 (limits.pages)
@@ -54,6 +55,10 @@ type Limits struct {
 	Instances     int // connections besides the shared one; default 128 (limits.instances)
 	Subscriptions int // resources; default 10,000 (limits.subscriptions)
 	Asks          int // requests of the server waiting for an answer, per connection; default 16 (limits.server_asks)
+
+	// Reconnecting waits from BackoffFirst (default 0.5 s, limits.backoff_first),
+	// doubled with each failure, up to BackoffMost (default 60 s, limits.backoff_most).
+	BackoffFirst, BackoffMost time.Duration
 }
 
 // Options configure a [Server].
@@ -73,14 +78,13 @@ type Options struct {
 	Jitter       func() float64 // in [0,1); default math/rand/v2.Float64
 }
 
-// Times that are not configurable (names-and-limits, "reconnect back-off").
+// Times that are not configurable.
 const (
-	backoffFirst   = 500 * time.Millisecond
-	backoffMost    = 60 * time.Second
-	backoffJitter  = 0.2
-	stableAfter    = 60 * time.Second // a connection that held so long makes earlier failures forgotten
-	earlyAfter     = time.Second      // a demand may bring an attempt forward, once per this time
-	earlyAuthAfter = 60 * time.Second // the same after the server refused our credentials
+	backoffJitter  = 0.2                    // of a delay, up or down (names-and-limits)
+	probePause     = 250 * time.Millisecond // between two probes
+	stableAfter    = 60 * time.Second       // a connection that held so long makes earlier failures forgotten
+	earlyAfter     = time.Second            // a demand may bring an attempt forward, once per this time
+	earlyAuthAfter = 60 * time.Second       // the same after the server refused our credentials
 	deathGrace     = 300 * time.Millisecond
 	stopGrace      = 10 * time.Second
 	probeEach      = 10 * time.Second
@@ -159,6 +163,8 @@ func defaultedLimits(l Limits) Limits {
 	positive(&l.Instances, 128)
 	positive(&l.Subscriptions, 10_000)
 	positive(&l.Asks, 16)
+	positive(&l.BackoffFirst, 500*time.Millisecond)
+	positive(&l.BackoffMost, 60*time.Second)
 	return l
 }
 
