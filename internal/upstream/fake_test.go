@@ -470,3 +470,5 @@ func exited() error {
 
 // wait lets time pass and everything settle.
 func wait(d time.Duration) { time.Sleep(d); synctest.Wait() }
+
+func contains(s, word string) bool { return strings.Contains(s, word) }

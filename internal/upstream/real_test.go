@@ -247,7 +247,7 @@ func TestB5_B26_RealServerCrashes(t *testing.T) {
 
 func TestB5_RealServerHangs(t *testing.T) {
 	t.Parallel()
-	r := realStdio(t, "legacy", func(s *durward.Server) { s.HealthEvery = 150 * time.Millisecond })
+	r := realStdio(t, "legacy", func(s *durward.Server) { s.HealthEvery = 400 * time.Millisecond })
 	wantCode(t, r.tool(t, "hang", `{}`, &stream{}), wire.CodeUnknownOutcome, "health probes")
 	wantOK(t, r.tool(t, "echo", `{}`, &stream{}))
 }

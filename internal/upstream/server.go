@@ -165,18 +165,21 @@ func (s *Server) Restart(ctx context.Context) error {
 	s.probed, s.noLegacy = wire.EraUnknown, false
 	s.become(durward.StateConfigured, "it is being restarted", time.Time{})
 	s.mu.Unlock()
-	gone.wait()
+	if err := gone.wait(); err != nil {
+		return err
+	}
 	_, err := s.primaryConn(ctx)
 	return err
 }
 
 // Disable stops the server and refuses calls until Enable. What it offered is
-// taken back: the Observer gets an empty catalog.
-func (s *Server) Disable() {
+// taken back: the Observer gets an empty catalog. It returns when all processes
+// are gone; the error says what could not be stopped.
+func (s *Server) Disable() error {
 	s.mu.Lock()
 	if s.closed || s.state == durward.StateDisabled {
 		s.mu.Unlock()
-		return
+		return nil
 	}
 	gone := s.takeDown("the server was disabled")
 	s.dropQueue("the server was disabled")
@@ -184,7 +187,7 @@ func (s *Server) Disable() {
 	s.listed, s.failed = false, [kindCount]string{}
 	s.publish(&Listing{Complete: true})
 	s.mu.Unlock()
-	gone.wait()
+	return gone.wait()
 }
 
 // Enable takes Disable back and begins to connect.

@@ -361,7 +361,9 @@ func TestDisableEnableRestart(t *testing.T) {
 		}})})
 		under := r.going(context.Background(), alice(), tool(), &stream{})
 		synctest.Wait()
-		r.Disable()
+		if err := r.Disable(); err != nil {
+			t.Fatal(err)
+		}
 		wantCode(t, <-under, wire.CodeUnknownOutcome, "disabled")
 		wantCode(t, r.call(alice()), wire.CodeUnavailable, "disabled")
 		r.wantState(t, durward.StateDisabled)

@@ -1,5 +1,0 @@
-package upstream_test
-
-import "strings"
-
-func contains(s, word string) bool { return strings.Contains(s, word) }
