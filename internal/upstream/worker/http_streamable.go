@@ -94,6 +94,7 @@ func (s *streamable) ask(ctx context.Context, o *opening) answer {
 	if f != nil {
 		return answer{err: openingError(f)}
 	}
+	defer discard(resp)
 	a := s.openingAnswer(resp)
 	if o.method == wire.MethodInitialize {
 		if a.foreign != "" {
@@ -144,7 +145,6 @@ func foreignStatus(code int) bool {
 
 // openingAnswer reads the answer to a request of the handshake.
 func (s *streamable) openingAnswer(resp *http.Response) answer {
-	defer discard(resp)
 	if resp.StatusCode/100 == 2 && isStream(resp.Header) {
 		return s.openingStream(resp)
 	}

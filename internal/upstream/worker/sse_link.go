@@ -202,12 +202,9 @@ func (e *eventStream) begin(ctx context.Context, o opening) <-chan answer {
 }
 
 func (e *eventStream) ask(ctx context.Context, o *opening) answer {
-	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, o.body())
+	status, f := e.send(ctx, o.body())
 	if f != nil {
-		return answer{err: openingError(f)}
-	}
-	if f := e.refusal(resp); f != nil {
-		if foreignStatus(resp.StatusCode) {
+		if foreignStatus(status) {
 			return answer{foreign: f.Message}
 		}
 		return answer{err: openingError(f)}
@@ -220,16 +217,21 @@ func (e *eventStream) ask(ctx context.Context, o *opening) answer {
 	}
 }
 
-// refusal ends a response to a POST, which carries no message; nil if it was accepted.
-func (e *eventStream) refusal(resp *http.Response) *exchange.Fault {
+// send POSTs a message. The response carries none; its status, 0 when there was no
+// response, says whether the message was accepted.
+func (e *eventStream) send(ctx context.Context, body []byte) (status int, f *exchange.Fault) {
+	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, body)
+	if f != nil {
+		return 0, f
+	}
 	defer discard(resp)
-	switch {
-	case resp.StatusCode/100 == 2:
-		return nil
-	case resp.StatusCode == http.StatusNotFound && e.answered.Load():
-		return e.link.sessionLost()
+	switch status = resp.StatusCode; {
+	case status/100 == 2:
+		return status, nil
+	case status == http.StatusNotFound && e.answered.Load():
+		return status, e.link.sessionLost()
 	default:
-		return e.post.statusFault(resp, e.post.readFailure(resp))
+		return status, e.post.statusFault(resp, e.post.readFailure(resp))
 	}
 }
 
@@ -246,11 +248,7 @@ func (e *eventStream) listen(ctx context.Context, begun <-chan struct{}, heard f
 // call implements carrier: the answer comes on the stream.
 func (e *eventStream) call(ctx context.Context, c *webCall) *exchange.Response {
 	body := e.dialect.appendCall(make([]byte, 0, len(c.request.Params.Raw)+256), c.id, c.request)
-	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, body)
-	if f == nil {
-		f = e.refusal(resp)
-	}
-	if f != nil {
+	if _, f := e.send(ctx, body); f != nil {
 		return e.link.failed(ctx, c, f)
 	}
 	select {
@@ -263,11 +261,8 @@ func (e *eventStream) call(ctx context.Context, c *webCall) *exchange.Response {
 
 // tell implements carrier.
 func (e *eventStream) tell(ctx context.Context, body []byte) *exchange.Fault {
-	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, body)
-	if f != nil {
-		return f
-	}
-	return e.refusal(resp)
+	_, f := e.send(ctx, body)
+	return f
 }
 
 // leave implements carrier: the end of the stream says it.
