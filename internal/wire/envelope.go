@@ -14,10 +14,10 @@ type target struct {
 // message scans the envelope.
 func (s *scanner) message(from Origin, m *Message) int {
 	*m = Message{}
-	if len(s.data) > MaxScan {
-		return s.fail(0, "the message is larger than 512 MiB, the most that limits.message can allow")
+	i := s.start()
+	if i < 0 {
+		return i
 	}
-	i := s.space(0)
 	switch s.peek(i) {
 	case '{':
 	case '[':

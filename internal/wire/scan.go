@@ -34,7 +34,10 @@ func ParseParams(data []byte, p *Params) error {
 	*p = Params{}
 	s := borrow(data)
 	t := target{p: p}
-	end := s.whole(s.params(s.space(0), &t))
+	end := s.start()
+	if end >= 0 {
+		end = s.whole(s.params(end, &t))
+	}
 	return s.done(end)
 }
 
@@ -42,7 +45,10 @@ func ParseParams(data []byte, p *Params) error {
 // strictness meant for requests.
 func Valid(data []byte) bool {
 	s := borrow(data)
-	end := s.whole(s.value(s.space(0)))
+	end := s.start()
+	if end >= 0 {
+		end = s.whole(s.value(end))
+	}
 	return s.done(end) == nil
 }
 
@@ -83,6 +89,14 @@ func (s *scanner) done(end int) error {
 func (s *scanner) fail(at int, reason string) int {
 	s.failure = SyntaxError{Offset: at, Reason: reason}
 	return -1
+}
+
+// start returns where the text begins.
+func (s *scanner) start() int {
+	if len(s.data) > MaxScan {
+		return s.fail(0, "the text is larger than 512 MiB, the most that limits.message can allow; send less at a time")
+	}
+	return s.space(0)
 }
 
 // whole checks that nothing but white space follows.
