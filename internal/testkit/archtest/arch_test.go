@@ -19,11 +19,11 @@ const module = "durward"
 // everything below it unless that has an entry of its own.
 func floors() map[string]int {
 	return map[string]int{
-		".": 0, "internal/wire": 0, "internal/yamlx": 0, "internal/paths": 0, "internal/clientconf": 0,
+		".": 0, "internal/wire": 0, "internal/yamlx": 0, "internal/paths": 0, "internal/clientconf": 0, "internal/secret": 1,
 		// exchange is the one package of the first floor that its neighbours may import.
 		"internal/exchange":  1,
 		"internal/transport": 1, "internal/session": 1, "internal/identity": 1, "internal/catalog": 1,
-		"internal/upstream": 1, "internal/builtin": 1, "internal/launch": 1, "internal/egress": 1,
+		"internal/upstream": 1, "internal/builtin": 1, "internal/launch": 1, "internal/egress": 1, "internal/secret": 1,
 		"internal/federation": 3, "federation": 3, "gateway": 3,
 		"internal/config": 4, "internal/telemetry": 4, "internal/control": 4, "internal/daemon": 4,
 		"client": 5, "internal/cli": 5, "cmd": 6,
@@ -52,8 +52,12 @@ func owners() map[string][]string {
 		"github.com/spf13/cobra":          {"internal/cli"},
 		"go.yaml.in/yaml/v4":              {"internal/yamlx"},
 		"github.com/vmihailenco/msgpack/": {"internal/exchange/pipe"},
+		"github.com/tailscale/hujson":     {"internal/clientconf"},
+		"github.com/pelletier/go-toml/v2": {"internal/clientconf"},
+		"github.com/fsnotify/fsnotify":    {"internal/config"},
 		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/daemon"},
 		"golang.org/x/net":                {"internal/identity"},
+		"github.com/fsnotify/fsnotify":    {"internal/config"},
 	}
 }
 
