@@ -133,7 +133,7 @@ func makeToken(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft)
+	defer func() { _ = os.Remove(draft) }() // what cannot be removed is a spare token nobody uses
 	_, err = f.WriteString(base64.RawURLEncoding.EncodeToString(secret) + "\n")
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err != nil {

@@ -64,10 +64,9 @@ func newRepeatable(t testing.TB, body string, headers ...string) *repeatable {
 	t.Helper()
 	r := httptest.NewRequest("POST", "http://127.0.0.1:8484/mcp", strings.NewReader(body))
 	r.RemoteAddr = "127.0.0.1:5"
-	for _, h := range append([]string{"Authorization", "Bearer " + secret, "Content-Type", "application/json", "Accept", "application/json, text/event-stream", "User-Agent", "x", "Accept-Encoding", "gzip"}, headers...) {
-		headers = append(headers, h)
-	}
-	for i := len(headers) % 2; i+1 < len(headers); i += 2 {
+	headers = append(headers, "Authorization", "Bearer "+secret, "Content-Type", "application/json",
+		"Accept", "application/json, text/event-stream", "User-Agent", "x", "Accept-Encoding", "gzip")
+	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	ctx, cancel := context.WithCancel(context.Background())

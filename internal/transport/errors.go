@@ -9,7 +9,6 @@ import (
 	"durward/internal/wire"
 )
 
-//nolint:gochecknoglobals // constant
 var errClosing = durward.Errorf(durward.Unavailable, "transport", "the service is shutting down")
 
 // refusal is an answer that the edge gives by itself.
@@ -85,7 +84,7 @@ func writeError(w http.ResponseWriter, id []byte, err error) {
 		h["Retry-After"] = []string{"1"}
 	}
 	w.WriteHeader(status)
-	w.Write(body) //nolint:errcheck // the client is gone; there is nobody to tell
+	_, _ = w.Write(body) // the client is gone; there is nobody to tell
 }
 
 // unreadable describes a message that the scanner refused, and finds its id if
@@ -106,8 +105,6 @@ func methodNotFound(method string) *refusal {
 }
 
 // levels are the severities of log messages, the least severe first (RFC 5424).
-//
-//nolint:gochecknoglobals // constant
 var levels = [...]string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 // level returns the rank of a level and the constant for it; false for others.

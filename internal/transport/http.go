@@ -19,8 +19,6 @@ const (
 )
 
 // Header values that are the same in many answers. net/http does not change them.
-//
-//nolint:gochecknoglobals // constants
 var (
 	jsonType   = []string{"application/json"}
 	eventType  = []string{"text/event-stream"}

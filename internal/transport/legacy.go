@@ -127,7 +127,6 @@ func (c *call) serveSession(session Session) error {
 	return nil
 }
 
-//nolint:gochecknoglobals // constant
 var emptyResult = []byte("{}")
 
 // serve hands a request that has entered its session to the core when it is its

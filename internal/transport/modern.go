@@ -208,7 +208,6 @@ func paramHeaders(h http.Header) ([]exchange.Header, error) {
 	return out, nil
 }
 
-//nolint:gochecknoglobals // constant
 var noHeaders = []exchange.Header{}
 
 // decodeHeader undoes the encoding of values that do not fit into a header:

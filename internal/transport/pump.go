@@ -68,7 +68,7 @@ func (p *pump) run() {
 // client learns it when the handler returns.
 func (p *pump) disconnect() {
 	if conn, _, err := p.control.Hijack(); err == nil {
-		conn.Close() //nolint:errcheck // nobody is there to tell
+		conn.Close() // nobody is there to tell
 	}
 }
 
@@ -126,8 +126,12 @@ func (p *pump) write(events []outbox.Event) bool {
 	return p.flush(space)
 }
 
+// flush writes data and sees that it leaves. Then the deadline is lifted: HTTP/2
+// would end the stream by it, however idle.
 func (p *pump) flush(data []byte) bool {
-	return p.put(data) && p.control.Flush() == nil
+	ok := p.put(data) && p.control.Flush() == nil
+	_ = p.control.SetWriteDeadline(time.Time{}) // as in writeParts
+	return ok
 }
 
 // put writes data in parts, each of which the client must take in time.

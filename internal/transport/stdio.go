@@ -25,7 +25,7 @@ func (e *Edge) ServeStdio(ctx context.Context, rw io.ReadWriteCloser, caller dur
 	c := &lineConn{edge: e, rw: rw, route: route, session: e.opts.Sessions.Loose(caller, route), stop: cancel,
 		box: outbox.New(outbox.Options{Pending: e.opts.Limits.Queue})}
 	defer c.session.End()
-	defer rw.Close() //nolint:errcheck // the connection's end is all there is to it
+	defer rw.Close() // the connection's end is all there is to it
 	c.entry.what, c.entry.idle = c, true
 	if err := e.live.enter(&c.entry); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *lineConn) awaitWriter(written <-chan struct{}) {
 	select {
 	case <-written:
 	case <-timer.C:
-		c.rw.Close() //nolint:errcheck // makes the writer's Write return
+		c.rw.Close() // makes the writer's Write return
 		<-written
 	}
 }
@@ -102,7 +102,7 @@ func (c *lineConn) stopReading() {
 	if d, ok := c.rw.(interface{ SetReadDeadline(t time.Time) error }); ok && d.SetReadDeadline(time.Unix(1, 0)) == nil {
 		return
 	}
-	c.rw.Close() //nolint:errcheck // there is no other way to stop the Read
+	c.rw.Close() // there is no other way to stop the Read
 }
 
 // read takes lines until the end of the stream, which is no error.
@@ -131,7 +131,6 @@ type lineReader struct {
 	size  int // of the line that was too long
 }
 
-//nolint:gochecknoglobals // constant
 var errTooLong = errors.New("line too long")
 
 // next returns the next line that is not empty, without its end. errTooLong: the

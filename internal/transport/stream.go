@@ -143,7 +143,7 @@ func (q *question) withdraw(id []byte, reason string) {
 // declared refuses what a client did not say at initialize that it can do
 // (2025-11-25, basic/lifecycle "Capability Negotiation").
 func declared(capabilities []byte, method string, params []byte) error {
-	name := ""
+	var name string
 	switch method {
 	case wire.MethodElicit:
 		name = "elicitation"

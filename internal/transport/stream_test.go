@@ -1,10 +1,12 @@
 package transport_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -457,5 +459,44 @@ func TestAPanicOfTheCoreEndsOnlyItsRequest(t *testing.T) {
 	}
 	if resp, _ := r.send("POST", "/mcp", legacyCall("1", "echo", ""), "Mcp-Session-Id", id); resp.StatusCode != 200 {
 		t.Error(resp.StatusCode)
+	}
+}
+
+func TestOverHTTP2(t *testing.T) {
+	proceed := make(chan struct{})
+	r := newRig(t, map[string]tool{"progress": func(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+		out.Notify(wire.NoteProgress, []byte(`{"progressToken":7,"progress":1}`))
+		select {
+		case <-proceed:
+		case <-ctx.Done():
+		}
+		return result(`{"long":"` + strings.Repeat("x", 300<<10) + `"}`)
+	}}, func(o *transport.Options, _ *session.Options, _ *identity.Options) {
+		o.Stall, o.KeepAlive = 50*time.Millisecond, 200*time.Millisecond
+	})
+	server := httptest.NewUnstartedServer(r.edge)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	body := strings.Replace(modernBody("1", "tools/call", `,"name":"progress"`), `"_meta":{`, `"_meta":{"progressToken":1,`, 1)
+	req := r.request(context.Background(), "POST", "/mcp", body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "progress")
+	req.URL.Scheme, req.URL.Host = "https", server.Listener.Addr().String()
+	resp, err := server.Client().Do(req)
+	if err != nil || resp.ProtoMajor != 2 {
+		t.Fatal(err, resp)
+	}
+	scan := bufio.NewScanner(resp.Body)
+	scan.Buffer(nil, 1<<20)
+	s := &events{t, resp, scan}
+	defer s.close()
+	s.message()
+	for range 3 { // idle for longer than the stall time, which is for writes only
+		if ev, ok := s.next(); !ok || !ev.comment {
+			t.Fatal(ev, ok)
+		}
+	}
+	close(proceed)
+	if m := s.message(); len(m.data) < 300<<10 {
+		t.Error(m)
 	}
 }

@@ -129,8 +129,8 @@ func readArchive(t *testing.T, path string) *archive {
 	}
 	a := &archive{}
 	for line := range strings.Lines(string(data)) {
-		name, isName := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-- ")
-		if name, isName = strings.CutSuffix(name, " --"); isName && strings.HasPrefix(line, "-- ") {
+		rest, begins := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "-- ")
+		if name, ends := strings.CutSuffix(rest, " --"); begins && ends {
 			a.files = append(a.files, archived{name: name})
 		} else if n := len(a.files); n > 0 {
 			a.files[n-1].data += line

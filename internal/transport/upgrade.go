@@ -42,7 +42,7 @@ func (e *Edge) upgrade(w http.ResponseWriter, r *http.Request) {
 		writeError(w, nil, refuse(http.StatusBadRequest, wire.CodeInvalidRequest, "this connection cannot be upgraded; use HTTP/1.1"))
 		return
 	}
-	defer conn.Close()                //nolint:errcheck // ServeStdio has closed it
+	defer conn.Close()                // ServeStdio has closed it
 	_ = conn.SetDeadline(time.Time{}) // the server's own, if it set any
 	_, err = conn.Write([]byte("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + UpgradeProtocol + "\r\n\r\n"))
 	if err != nil {

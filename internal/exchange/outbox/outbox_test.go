@@ -80,13 +80,13 @@ func TestProgressGoesFirst(t *testing.T) {
 
 func TestOneLongMessageAlwaysFits(t *testing.T) {
 	b := outbox.New(outbox.Options{Pending: outbox.Limits{Events: 4, Bytes: 10}})
-	r, _ := b.Read(0)
+	_, _ = b.Read(0)
 	long := strings.Repeat("x", 1000)
 	if !b.Put([]byte(long), outbox.Plain) || b.Put([]byte("more"), outbox.Plain) {
 		t.Error("bounds")
 	}
 	b = outbox.New(outbox.Options{Pending: outbox.Limits{Events: 4, Bytes: 10}})
-	r, _ = b.Read(0)
+	r, _ := b.Read(0)
 	b.Put([]byte("0123456789"), outbox.Plain)
 	b.Finish([]byte(long), nil) // the answer passes whatever waits
 	if got, state := take(t, r); len(got) != 2 || state != outbox.Done {
