@@ -1,0 +1,231 @@
+package syntax
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// tomlDoc is a TOML file: what it says, and the expressions that say it.
+type tomlDoc struct {
+	data  []byte
+	root  *Node
+	exprs []tomlExpr
+}
+
+// tomlExpr is a header or a key with its value.
+type tomlExpr struct {
+	header     bool     // [a.b] or [[a.b]]
+	path       []string // from the root; of an element of an array of tables, without the index
+	start, end int      // without white space and comments around it
+	value      *Node    // nil of a header
+}
+
+// parseTOML reads a TOML file. The library's decoder judges whether the file is
+// valid; its parser, which has no stable interface, gives the places.
+func parseTOML(data []byte) (*tomlDoc, *Fault) {
+	data = withoutMark(data)
+	var all map[string]any
+	if err := toml.Unmarshal(data, &all); err != nil {
+		return nil, tomlFault(data, err)
+	}
+	d := &tomlDoc{data: data, root: &Node{Kind: Object, End: len(data)}}
+	p := &unstable.Parser{}
+	p.Reset(data)
+	table, path := d.root, []string(nil)
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			keys := tomlKeys(e)
+			path = names(keys)
+			start, end := headerExtent(data, keys)
+			table = d.root.table(keys, start, e.Kind == unstable.ArrayTable)
+			d.exprs = append(d.exprs, tomlExpr{header: true, path: path, start: start, end: end})
+		case unstable.KeyValue:
+			if bad := d.keyValue(table, path, e); bad != nil {
+				return nil, bad
+			}
+		}
+	}
+	if err := p.Error(); err != nil {
+		return nil, tomlFault(data, err)
+	}
+	return d, nil
+}
+
+func tomlFault(data []byte, err error) *Fault {
+	bad := &Fault{Code: CodeSyntax, Message: "the file is not TOML: " + err.Error()}
+	var at *toml.DecodeError
+	if errors.As(err, &at) {
+		line, column := at.Position()
+		bad.Offset = offsetOf(data, line, column)
+	}
+	return bad
+}
+
+// offsetOf turns a position with a column in bytes into an offset.
+func offsetOf(data []byte, line, column int) int {
+	l := NewLines(data)
+	line = min(max(line, 1), len(l.starts))
+	return min(l.starts[line-1]+max(column-1, 0), len(data))
+}
+
+func tomlKeys(e *unstable.Node) []Member {
+	var out []Member
+	for it := e.Key(); it.Next(); {
+		k := it.Node()
+		out = append(out, Member{Name: string(k.Data), Start: int(k.Raw.Offset), End: int(k.Raw.Offset + k.Raw.Length)})
+	}
+	return out
+}
+
+func names(keys []Member) []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		out[i] = k.Name
+	}
+	return out
+}
+
+// headerExtent returns where the brackets around the keys of a header are.
+func headerExtent(data []byte, keys []Member) (start, end int) {
+	start, end = keys[0].Start, keys[len(keys)-1].End
+	for start > 0 && data[start-1] != '\n' {
+		start--
+	}
+	for data[start] != '[' {
+		start++
+	}
+	for end < len(data) && (data[end] == ' ' || data[end] == '\t') {
+		end++
+	}
+	for end < len(data) && data[end] == ']' {
+		end++
+	}
+	return start, end
+}
+
+// table returns the object at the end of keys, made where it is missing.
+func (n *Node) table(keys []Member, start int, array bool) *Node {
+	for i, k := range keys {
+		next := n.Get(k.Name)
+		last := i == len(keys)-1
+		if next == nil {
+			next = &Node{Kind: Object, Start: start, End: k.End}
+			if array && last {
+				next.Kind = List
+			}
+			n.Members = append(n.Members, Member{Name: k.Name, Start: k.Start, End: k.End, Value: next})
+		}
+		if next.Kind == List {
+			if array && last || len(next.Elems) == 0 {
+				next.Elems = append(next.Elems, &Node{Kind: Object, Start: start, End: k.End})
+			}
+			next = next.Elems[len(next.Elems)-1]
+		}
+		n = next
+	}
+	return n
+}
+
+func (d *tomlDoc) keyValue(table *Node, path []string, e *unstable.Node) *Fault {
+	keys := tomlKeys(e)
+	start, end := int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
+	value, bad := d.value(e.Value(), keys[len(keys)-1].End, end, 0)
+	if bad != nil {
+		return bad
+	}
+	last := keys[len(keys)-1]
+	holder := table.table(keys[:len(keys)-1], start, false)
+	holder.Members = append(holder.Members, Member{Name: last.Name, Start: last.Start, End: last.End, Value: value})
+	d.exprs = append(d.exprs, tomlExpr{path: slices.Concat(path, names(keys)), start: start, end: end, value: value})
+	return nil
+}
+
+// value converts a value that lies between the offsets: the parser knows the
+// places of scalars and of keys, not of lists and inline tables.
+func (d *tomlDoc) value(v *unstable.Node, from, to, depth int) (*Node, *Fault) {
+	if depth > MaxDepth {
+		return nil, &Fault{CodeSize, from, fmt.Sprintf("lists and tables are nested deeper than the limit of %d", MaxDepth)}
+	}
+	for from < to && bytes.IndexByte([]byte(" \t=\r\n"), d.data[from]) >= 0 {
+		from++
+	}
+	n := &Node{Start: from, End: to, Text: string(v.Data)}
+	switch v.Kind {
+	case unstable.String:
+		n.Kind = Text
+	case unstable.Bool:
+		n.Kind = Bool
+	case unstable.Array:
+		n.Kind, n.Text = List, ""
+		return n, d.list(n, v, depth)
+	case unstable.InlineTable:
+		n.Kind, n.Text = Object, ""
+		return n, d.inline(n, v, depth)
+	default:
+		n.Kind = Number
+	}
+	return n, nil
+}
+
+func (d *tomlDoc) list(n *Node, v *unstable.Node, depth int) *Fault {
+	for it := v.Children(); it.Next(); {
+		c := it.Node()
+		from, to := n.Start, n.End
+		if c.Raw.Length > 0 && c.Kind != unstable.InlineTable {
+			from, to = int(c.Raw.Offset), int(c.Raw.Offset+c.Raw.Length)
+		}
+		elem, bad := d.value(c, from, to, depth+1)
+		if bad != nil {
+			return bad
+		}
+		n.Elems = append(n.Elems, elem)
+	}
+	return nil
+}
+
+func (d *tomlDoc) inline(n *Node, v *unstable.Node, depth int) *Fault {
+	for it := v.Children(); it.Next(); {
+		c := it.Node()
+		if c.Kind != unstable.KeyValue {
+			continue
+		}
+		keys := tomlKeys(c)
+		last := keys[len(keys)-1]
+		value, bad := d.value(c.Value(), last.End, int(c.Raw.Offset+c.Raw.Length), depth+1)
+		if bad != nil {
+			return bad
+		}
+		holder := n.table(keys[:len(keys)-1], keys[0].Start, false)
+		holder.Members = append(holder.Members, Member{Name: last.Name, Start: last.Start, End: last.End, Value: value})
+	}
+	return nil
+}
+
+// quoteTOML writes a text as a basic string. JSON's escapes are TOML's, except
+// that TOML also wants DEL escaped.
+func quoteTOML(text string) string {
+	out := QuoteJSON(text)
+	return string(bytes.ReplaceAll([]byte(out), []byte("\x7f"), []byte(`\u007F`)))
+}
+
+// keyTOML writes a key, in quotes if it needs them.
+func keyTOML(name string) string {
+	for _, r := range name {
+		bare := r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !bare {
+			return quoteTOML(name)
+		}
+	}
+	if name == "" {
+		return strconv.Quote(name)
+	}
+	return name
+}
