@@ -65,6 +65,9 @@ func (d *decoder) value(n *yaml.Node, v reflect.Value, path Path, r rules, last 
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		if v.Kind() != reflect.Struct {
+			v.SetZero() // empty, whatever it was before
+		}
 		return
 	}
 	switch v.Kind() {

@@ -49,6 +49,38 @@ func fields(t reflect.Type) []field {
 	return out
 }
 
+// Field is what the tags of a struct say of one key, for those who describe a
+// format: a reference, a JSON Schema.
+type Field struct {
+	Name      string       // the key
+	Owner     reflect.Type // the struct that declares it, which for inline fields is the inner one
+	GoName    string       // of the field in Owner
+	Index     []int        // of the field in the outer struct
+	Type      reflect.Type
+	Tag       reflect.StructTag
+	Required  bool
+	Sensitive bool
+	Min, Max  string // as they would be written
+	Enum      []string
+}
+
+// Fields lists the keys of a struct type in the order of declaration.
+func Fields(t reflect.Type) []Field {
+	var out []Field
+	for _, f := range fields(t) {
+		owner := t
+		for _, i := range f.index[:len(f.index)-1] {
+			owner = owner.Field(i).Type
+		}
+		declared := t.FieldByIndex(f.index)
+		out = append(out, Field{
+			Name: f.name, Owner: owner, GoName: declared.Name, Index: f.index, Type: declared.Type, Tag: declared.Tag,
+			Required: f.required, Sensitive: f.sensitive, Min: f.rules.min, Max: f.rules.max, Enum: f.rules.enum,
+		})
+	}
+	return out
+}
+
 func rulesOf(tag reflect.StructTag) rules {
 	r := rules{min: tag.Get("min"), max: tag.Get("max")}
 	if words := tag.Get("enum"); words != "" {

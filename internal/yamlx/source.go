@@ -183,6 +183,19 @@ func (s *Source) Has(path Path) bool {
 	return value != nil
 }
 
+// Where returns the place of the key at path, or of the element of a list; 0, 0
+// if the document has nothing there.
+func (s *Source) Where(path Path) (line, column int) {
+	key, value := s.find(path)
+	if value == nil {
+		return 0, 0
+	}
+	if key == nil {
+		key = value
+	}
+	return key.Line, key.Column
+}
+
 // find returns key and value at path. If the value is absent, value is nil and
 // key is the nearest node above it.
 func (s *Source) find(path Path) (key, value *yaml.Node) {
