@@ -91,7 +91,7 @@ func (f *Federation) Servers() []durward.ServerStatus { return f.set.Status() }
 // until ctx ends, for servers that are coming up for the first time.
 func (f *Federation) Tools(ctx context.Context) []Tool {
 	f.set.Await(ctx)
-	view, ok := f.set.View(durward.Route{})
+	view, ok := f.set.View(durward.Route{}, wire.Modern)
 	if !ok {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (f *Federation) lookup(ctx context.Context, tool string) (*catalog.Entry, e
 		if wait {
 			f.set.AwaitServer(ctx, catalog.ServerOf(tool), firstStart)
 		}
-		if view, ok := f.set.View(durward.Route{}); ok {
+		if view, ok := f.set.View(durward.Route{}, wire.Modern); ok {
 			if entry, ok := view.Tool(tool); ok {
 				return entry, nil
 			}
@@ -163,7 +163,7 @@ func (f *Federation) request(entry *catalog.Entry, arguments json.RawMessage) (*
 
 // OnChange has f called after the tools changed, until stop is called. It must not block.
 func (f *Federation) OnChange(changed func()) (stop func()) {
-	return f.set.Listen(durward.Route{}, federation.Filter{Tools: true}, onChange(changed))
+	return f.set.Listen(durward.Route{}, wire.Modern, federation.Filter{Tools: true}, onChange(changed))
 }
 
 // Close stops all servers and returns when their processes are gone.

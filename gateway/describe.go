@@ -50,7 +50,7 @@ func (g *Gateway) discover(ctx context.Context, p *passage, _ exchange.Stream) e
 
 func (g *Gateway) describe(ctx context.Context, p *passage) (capabilities []byte, instructions string, err error) {
 	g.settle(ctx, p.in.Route)
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return nil, "", err
 	}

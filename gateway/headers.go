@@ -32,7 +32,7 @@ func verifyHeaders(params []wire.HeaderParam, p *passage) error {
 
 // relookup looks the tool up once more, after its server was listed anew.
 func (g *Gateway) relookup(p *passage) (*catalog.Entry, bool) {
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return nil, false
 	}

@@ -12,7 +12,7 @@ import (
 // list answers the four list methods from the catalog.
 func (g *Gateway) list(ctx context.Context, p *passage, _ exchange.Stream) exchange.Reply {
 	g.settle(ctx, p.in.Route)
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return exchange.Fail(err)
 	}

@@ -29,7 +29,7 @@ func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) e
 		return exchange.Fail(err)
 	}
 	out.Notify(wire.NoteAcknowledged, acknowledged(p.in.ID, filter, uris))
-	defer g.set.Listen(p.in.Route, filter, feed)()
+	defer g.set.Listen(p.in.Route, p.in.Client.Era, filter, feed)()
 	select {
 	case <-ctx.Done():
 	case <-g.stopping:
@@ -40,7 +40,7 @@ func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) e
 // subscribeAll subscribes to the resources of the filter. What cannot be
 // subscribed to is left out of the acknowledgement, as the specification wants.
 func (g *Gateway) subscribeAll(ctx context.Context, p *passage, list []byte, feed exchange.Feed) (honoured [][]byte, subs []*federation.Subscription, err error) {
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return nil, nil, err
 	}

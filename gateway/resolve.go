@@ -56,7 +56,7 @@ func (g *Gateway) resolve(ctx context.Context, p *passage) error {
 	default:
 		return g.resolveUnknown(p)
 	}
-	_, err := g.view(p.in.Route)
+	_, err := g.view(p)
 	return err
 }
 
@@ -65,7 +65,7 @@ func (g *Gateway) resolveUnknown(p *passage) error {
 		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "method " + p.in.Method +
 			" is not known here; on " + durward.Route{Kind: durward.RouteServer, Name: "NAME"}.String() + " it is passed to the server"}
 	}
-	if _, err := g.view(p.in.Route); err != nil {
+	if _, err := g.view(p); err != nil {
 		return err
 	}
 	p.serve = g.forward
@@ -74,8 +74,10 @@ func (g *Gateway) resolveUnknown(p *passage) error {
 	return nil
 }
 
-func (g *Gateway) view(route durward.Route) (*catalog.View, error) {
-	if v, ok := g.set.View(route); ok {
+// view is what the caller's route offers to it.
+func (g *Gateway) view(p *passage) (*catalog.View, error) {
+	route := p.in.Route
+	if v, ok := g.set.View(route, p.in.Client.Era); ok {
 		return v, nil
 	}
 	what := "server"
@@ -103,13 +105,13 @@ func (g *Gateway) resolvePrompt(ctx context.Context, p *passage) error {
 
 // find looks a name up, and once more after the servers that are coming up had their time.
 func (g *Gateway) find(ctx context.Context, p *passage, name, what string, lookup func(*catalog.View, string) (*catalog.Entry, bool)) error {
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return err
 	}
 	entry, ok := lookup(view, name)
 	if !ok {
-		if view, err = g.await(ctx, p.in.Route, name); err != nil {
+		if view, err = g.await(ctx, p, name); err != nil {
 			return err
 		}
 		if entry, ok = lookup(view, name); !ok {
@@ -130,7 +132,8 @@ func (p *passage) aim(entry *catalog.Entry, full string) {
 }
 
 // await waits for the servers that may still bring the name, and returns the view after that.
-func (g *Gateway) await(ctx context.Context, route durward.Route, name string) (*catalog.View, error) {
+func (g *Gateway) await(ctx context.Context, p *passage, name string) (*catalog.View, error) {
+	route := p.in.Route
 	switch server := catalog.ServerOf(name); {
 	case route.Kind == durward.RouteServer:
 		g.set.AwaitServer(ctx, route.Name, firstStart)
@@ -139,7 +142,7 @@ func (g *Gateway) await(ctx context.Context, route durward.Route, name string) (
 	default:
 		g.set.Await(ctx)
 	}
-	return g.view(route)
+	return g.view(p)
 }
 
 func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
@@ -147,13 +150,13 @@ func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
 	if !ok {
 		return invalidParams(p.in.Method + " needs params.uri, a string")
 	}
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return err
 	}
 	to, err := view.Resource(uri)
 	if err != nil {
-		if view, err = g.await(ctx, p.in.Route, ""); err != nil {
+		if view, err = g.await(ctx, p, ""); err != nil {
 			return err
 		}
 		if to, err = view.Resource(uri); err != nil {
@@ -178,7 +181,7 @@ func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 	if !ok {
 		return invalidParams("completion/complete needs params.ref with a name or a uri")
 	}
-	view, err := g.view(p.in.Route)
+	view, err := g.view(p)
 	if err != nil {
 		return err
 	}

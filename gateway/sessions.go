@@ -27,7 +27,7 @@ type attached struct {
 func (c *core) Attach(caller durward.Caller, route durward.Route, feed exchange.Feed) (detach func()) {
 	g := (*Gateway)(c)
 	a := &attached{feed: feed}
-	a.stop = g.set.Listen(route, federation.Filter{Tools: true, Prompts: true, Resources: true}, feed)
+	a.stop = g.set.Listen(route, wire.Legacy, federation.Filter{Tools: true, Prompts: true, Resources: true}, feed)
 	g.sessions.Store(caller.Session, a)
 	return func() {
 		if g.sessions.CompareAndDelete(caller.Session, a) {

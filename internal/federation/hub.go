@@ -27,6 +27,7 @@ type hub struct {
 
 type listener struct {
 	route   durward.Route
+	era     wire.Era
 	filter  Filter
 	feed    exchange.Feed
 	pending Filter
@@ -34,34 +35,43 @@ type listener struct {
 
 func newHub() *hub { return &hub{listeners: map[*listener]struct{}{}} }
 
-// Listen tells feed of changes in the lists of a route until stop is called.
-func (s *Set) Listen(route durward.Route, filter Filter, feed exchange.Feed) (stop func()) {
-	l := &listener{route: route, filter: filter, feed: feed}
-	s.hub.mu.Lock()
-	s.hub.listeners[l] = struct{}{}
-	s.hub.mu.Unlock()
+// Listen tells feed of changes in the lists that a route offers to clients of an
+// era, until stop is called.
+func (s *Set) Listen(route durward.Route, era wire.Era, filter Filter, feed exchange.Feed) (stop func()) {
+	l := &listener{route: route, era: era, filter: filter, feed: feed}
+	h := s.offer.hub
+	h.mu.Lock()
+	h.listeners[l] = struct{}{}
+	h.mu.Unlock()
 	return func() {
-		s.hub.mu.Lock()
-		delete(s.hub.listeners, l)
-		s.hub.mu.Unlock()
+		h.mu.Lock()
+		delete(h.listeners, l)
+		h.mu.Unlock()
 	}
 }
 
-// changed notes a change for the listeners whose route it touches.
-func (h *hub) changed(c catalog.Change) {
-	h.note(func(route durward.Route) Filter {
-		tools, prompts, resources := c.Touches(route)
+// changed notes a change for the listeners of some eras whose route it touches.
+func (h *hub) changed(c catalog.Change, whose func(wire.Era) bool) {
+	if c.Empty() {
+		return
+	}
+	h.note(func(l *listener) Filter {
+		if !whose(l.era) {
+			return Filter{}
+		}
+		tools, prompts, resources := c.Touches(l.route)
 		return Filter{tools, prompts, resources}
 	})
 }
 
-// announced notes what a server said had changed, for the routes that show all of it.
-func (h *hub) announced(server string, which Filter) {
+// announced notes what a server said had changed, for the routes that show all
+// of it; what it said to legacy clients only for those.
+func (h *hub) announced(server string, toLegacy bool, which Filter) {
 	if which == (Filter{}) {
 		return
 	}
-	h.note(func(route durward.Route) Filter {
-		if shows(route, server) {
+	h.note(func(l *listener) Filter {
+		if shows(l.route, server) && (!toLegacy || l.era == wire.Legacy) {
 			return which
 		}
 		return Filter{}
@@ -74,8 +84,8 @@ func shows(route durward.Route, server string) bool {
 	return route.Kind == durward.RouteAll || route == durward.Route{Kind: durward.RouteServer, Name: server}
 }
 
-// note marks changes as pending, by route.
-func (h *hub) note(of func(durward.Route) Filter) {
+// note marks changes as pending, by listener.
+func (h *hub) note(of func(*listener) Filter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -83,7 +93,7 @@ func (h *hub) note(of func(durward.Route) Filter) {
 	}
 	due := false
 	for l := range h.listeners {
-		c := of(l.route)
+		c := of(l)
 		l.pending.Tools = l.pending.Tools || c.Tools && l.filter.Tools
 		l.pending.Prompts = l.pending.Prompts || c.Prompts && l.filter.Prompts
 		l.pending.Resources = l.pending.Resources || c.Resources && l.filter.Resources

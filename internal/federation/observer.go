@@ -19,13 +19,17 @@ func (o *observer) Catalog(server string, l *upstream.Listing) {
 	if _, known := s.Server(server); !known {
 		return // removed while it listed
 	}
-	change := s.catalog.Put(catalog.Snapshot{
+	snapshot := catalog.Snapshot{
 		Server: server, Tools: l.Tools, Prompts: l.Prompts, Resources: l.Resources, Templates: l.Templates,
 		Capabilities: l.Capabilities, Info: l.Info, Instructions: l.Instructions, Era: l.Era, Complete: l.Complete,
-	})
-	s.settle.settled(server)
-	s.hub.changed(change)
-	s.hub.announced(server, Filter(l.Announced))
+	}
+	if l.Overlay {
+		s.offer.overlay(snapshot)
+	} else {
+		s.offer.put(snapshot)
+		s.settle.settled(server)
+	}
+	s.offer.hub.announced(server, l.Overlay, Filter(l.Announced))
 }
 
 // State takes a server's new state: lists say which servers are missing and why.
@@ -33,11 +37,11 @@ func (o *observer) State(server string, st durward.ServerStatus) {
 	s := (*Set)(o)
 	switch st.State {
 	case durward.StateReady, durward.StateDegraded, durward.StateDisabled, durward.StateConfigured:
-		s.catalog.Missing(server, "", "")
+		s.offer.missing(server, "", "")
 	case durward.StateConnecting:
-		s.catalog.Missing(server, string(st.State), st.Reason)
+		s.offer.missing(server, string(st.State), st.Reason)
 	case durward.StateBackoff:
-		s.catalog.Missing(server, string(st.State), st.Reason)
+		s.offer.missing(server, string(st.State), st.Reason)
 		s.settle.settled(server)
 	}
 	if st.State == durward.StateDisabled {
@@ -53,6 +57,6 @@ func (o *observer) Notification(server string, n exchange.Notification) {
 		uri, _ := wire.Unquote(wire.Get(n.Params, "uri"))
 		s.subs.updated(server, uri, n.Params)
 	case wire.NoteElicitComplete:
-		s.hub.broadcast(server, n.Method, n.Params)
+		s.offer.hub.broadcast(server, n.Method, n.Params)
 	}
 }

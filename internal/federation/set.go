@@ -14,6 +14,7 @@ import (
 	"durward"
 	"durward/internal/catalog"
 	"durward/internal/upstream"
+	"durward/internal/wire"
 )
 
 // Options configure a Set.
@@ -29,12 +30,11 @@ type Options struct {
 
 // Set is a set of upstream servers. It is safe for concurrent use.
 type Set struct {
-	opt     Options
-	catalog *catalog.Catalog
-	hub     *hub
-	gate    *startGate
-	settle  *settling
-	subs    subscriptions
+	opt    Options
+	offer  *offer
+	gate   *startGate
+	settle *settling
+	subs   subscriptions
 
 	servers atomic.Pointer[map[string]*upstream.Server] // copied on write
 
@@ -58,8 +58,8 @@ func New(opt Options) *Set {
 		opt.Catalog.Prefix = catalog.PrefixNone
 	}
 	s := &Set{
-		opt: opt, catalog: catalog.New(opt.Catalog), hub: newHub(),
-		gate: newStartGate(opt.Opener, opt.StartParallel), settle: newSettling(), specs: map[string]durward.Server{},
+		opt: opt, offer: newOffer(opt.Catalog), gate: newStartGate(opt.Opener, opt.StartParallel),
+		settle: newSettling(), specs: map[string]durward.Server{},
 	}
 	s.servers.Store(&map[string]*upstream.Server{})
 	return s
@@ -71,8 +71,11 @@ func (s *Set) Server(name string) (*upstream.Server, bool) {
 	return server, ok
 }
 
-// View returns what a route offers; false if there is no such server or toolset.
-func (s *Set) View(route durward.Route) (*catalog.View, bool) { return s.catalog.View(route) }
+// View returns what a route offers to clients of an era; false if there is no
+// such server or toolset.
+func (s *Set) View(route durward.Route, era wire.Era) (*catalog.View, bool) {
+	return s.offer.view(route, era)
+}
 
 // Add adds a server and starts connecting to it. It is a Conflict when the name is taken.
 func (s *Set) Add(spec durward.Server) error {
@@ -102,7 +105,7 @@ func (s *Set) Add(spec durward.Server) error {
 	s.servers.Store(&next)
 	if !spec.Disabled {
 		s.settle.expect(spec.Name)
-		s.catalog.Missing(spec.Name, string(durward.StateConnecting), "it was just added")
+		s.offer.missing(spec.Name, string(durward.StateConnecting), "it was just added")
 	}
 	if s.level != "" {
 		server.SetLevel(s.level)
@@ -117,9 +120,7 @@ func (s *Set) declare() error {
 	for _, name := range s.order {
 		specs = append(specs, s.specs[name])
 	}
-	change, err := s.catalog.SetServers(specs)
-	s.hub.changed(change)
-	return err
+	return s.offer.declare(specs)
 }
 
 // Remove stops a server and takes back what it offered. Calls in flight are
@@ -136,7 +137,7 @@ func (s *Set) Remove(name string) error {
 	next := maps.Clone(*s.servers.Load())
 	delete(next, name)
 	s.servers.Store(&next)
-	s.catalog.Missing(name, "", "")
+	s.offer.missing(name, "", "")
 	err := s.declare() // the catalog forgets who is not declared
 	s.mu.Unlock()
 
@@ -165,9 +166,7 @@ func (s *Set) Apply(servers []durward.Server, toolsets []durward.Toolset) error 
 			problems = append(problems, s.Add(spec))
 		}
 	}
-	change, err := s.catalog.ReplaceToolsets(toolsets)
-	s.hub.changed(change)
-	return errors.Join(append(problems, err)...)
+	return errors.Join(append(problems, s.offer.subsets(toolsets))...)
 }
 
 // Specs returns the servers' specs in the order in which they were added.
@@ -190,7 +189,7 @@ func (s *Set) Status() []durward.ServerStatus {
 			continue // removed meanwhile
 		}
 		st := server.Status()
-		if view, ok := s.View(durward.Route{Kind: durward.RouteServer, Name: spec.Name}); ok {
+		if view, ok := s.View(durward.Route{Kind: durward.RouteServer, Name: spec.Name}, wire.Modern); ok {
 			st.Problems = append(st.Problems, view.Problems()...)
 		}
 		out = append(out, st)
@@ -241,6 +240,6 @@ func (s *Set) Close() error {
 	for range servers {
 		failed = append(failed, <-errs)
 	}
-	s.hub.close()
+	s.offer.hub.close()
 	return errors.Join(failed...)
 }

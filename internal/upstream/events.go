@@ -122,10 +122,10 @@ func (s *Server) announceState() {
 	s.events.put(event{status: &st})
 }
 
-// publish makes l the current catalog and announces it. The channel is closed
-// once the Observer has it. mu is held.
-func (s *Server) publish(l *Listing) <-chan struct{} {
-	s.listing = l
+// publish makes l the current catalog of a shelf and announces it. The channel is
+// closed once the Observer has it. mu is held.
+func (s *Server) publish(at *shelf, l *Listing) <-chan struct{} {
+	at.listing = l
 	told := make(chan struct{})
 	s.events.put(event{listing: l, told: told})
 	return told

@@ -36,6 +36,7 @@ type link struct {
 	owner   string
 
 	capabilities []byte    // for a legacy handshake; nil: Options.Capabilities
+	shelf        *shelf    // what its connection lists; nil: it does not list
 	idleSince    time.Time // as tend saw it
 }
 
@@ -85,6 +86,10 @@ func (s *Server) route(key Key, client *exchange.Client, base bool) (*link, erro
 		return nil, durward.Errorf(durward.Unavailable, s.op(), "%d connections besides the shared one are open; raise limits.instances or wait until idle ones are stopped", s.opt.Limits.Instances)
 	}
 	l := &link{key: k}
+	if k == (linkKey{era: wire.Legacy}) { // another process than the primary's: its lists may differ
+		own := newShelf()
+		l.shelf = &own
+	}
 	if k.session != "" && client.Era == wire.Legacy {
 		l.capabilities = client.Capabilities
 	}
@@ -210,6 +215,9 @@ func (s *Server) connected(l *link, c *conn) {
 	if c.opened.Era == wire.Legacy {
 		s.tasks.Go(c.setUpLegacy)
 	}
+	if l.shelf != nil {
+		s.tasks.Go(c.listLoop)
+	}
 	if l != s.primary {
 		return
 	}
@@ -218,7 +226,6 @@ func (s *Server) connected(l *link, c *conn) {
 	if s.listed {
 		s.settleState()
 	}
-	s.tasks.Go(c.listLoop)
 	if c.opened.Era == wire.Modern {
 		s.tasks.Go(c.listenLoop)
 	}

@@ -23,13 +23,17 @@ func newLister() lister {
 }
 
 // changed has lists read anew because the server says so. Any connection may say
-// it; the primary reads.
+// it; the primary reads for those that do not list themselves.
 func (c *conn) changed(which kinds) {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.heard()
-	if p := s.primary.up; p != nil {
+	p := s.primary.up
+	if c.link.shelf != nil {
+		p = c
+	}
+	if p != nil {
 		p.lister.dirty |= which
 		p.lister.said |= which
 		p.lister.nudge()
@@ -47,7 +51,7 @@ func (l *lister) nudge() {
 func (c *conn) refresh(ctx context.Context, which kinds) error {
 	s := c.s
 	s.mu.Lock()
-	if c.closed != nil || s.primary.up != c {
+	if c.closed != nil || c.link.up != c {
 		s.mu.Unlock()
 		return durward.Errorf(durward.Unavailable, s.op(), "the connection ended before the lists were read")
 	}
@@ -67,7 +71,7 @@ func (c *conn) refresh(ctx context.Context, which kinds) error {
 	}
 }
 
-// listLoop reads the catalog of a primary connection: all of it at first, then
+// listLoop reads the catalog of a connection that lists: all of it at first, then
 // what changes. One round at a time; what changes meanwhile is read in the next.
 func (c *conn) listLoop() {
 	retry := time.NewTimer(time.Hour)
@@ -113,7 +117,7 @@ func (c *conn) takeDirty() (which kinds, waiters []chan error, urgent bool) {
 func (c *conn) retryIn() time.Duration {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	for _, why := range c.s.failed {
+	for _, why := range c.link.shelf.failed {
 		if why != "" {
 			c.lister.backoff = min(relistMost, max(relistFirst, 2*c.lister.backoff))
 			return c.lister.backoff
@@ -126,7 +130,7 @@ func (c *conn) retryIn() time.Duration {
 func (c *conn) requeueFailed() {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	for k, why := range c.s.failed {
+	for k, why := range c.link.shelf.failed {
 		if why != "" {
 			c.lister.dirty |= 1 << k
 		}
@@ -184,38 +188,39 @@ func (c *conn) round(which kinds) error {
 // store merges lists into the catalog, hands it to the Observer if anything
 // differs, and waits until it is there.
 func (c *conn) store(got []listed, last bool) {
-	s := c.s
+	s, at := c.s, c.link.shelf
 	s.mu.Lock()
-	if s.primary.up != c {
+	if c.link.up != c {
 		s.mu.Unlock()
 		return
 	}
-	next := *s.listing
+	next := *at.listing
+	next.Overlay = c.link != s.primary
 	next.Era, next.Revision, next.Info = c.opened.Era, c.opened.Revision, c.opened.Info
 	next.Capabilities, next.Instructions = c.opened.Capabilities, c.opened.Instructions
 	for _, r := range got {
 		if r.err != nil {
-			s.failed[r.kind] = messageOf(r.err) // what was read before stays offered
+			at.failed[r.kind] = messageOf(r.err) // what was read before stays offered
 			continue
 		}
-		s.failed[r.kind] = ""
+		at.failed[r.kind] = ""
 		*next.items(r.kind) = r.items
 	}
-	first := last && !s.listed
+	first := last && !at.listed
 	if last {
-		s.listed = true
+		at.listed = true
 	}
-	next.Complete = s.listed && s.failed == [kindCount]string{}
+	next.Complete = at.listed && at.failed == [kindCount]string{}
 	next.Announced = Announced{}
 	var told <-chan struct{}
-	if changed := first || !next.same(s.listing); changed || last && c.announces() {
+	if changed := first || !next.same(at.listing); changed || last && c.announces() {
 		next.Announced = c.lister.said.announced()
-		told = s.publish(&next)
+		told = s.publish(at, &next)
 	}
 	if last {
 		c.lister.said &= c.lister.dirty // what was said meanwhile is for the next round
 	}
-	if last {
+	if last && c.link == s.primary {
 		s.settleState()
 	}
 	s.mu.Unlock()

@@ -22,6 +22,10 @@ type Listing struct {
 	Era          wire.Era
 	Revision     string
 
+	// Overlay is set for what legacy requesters are offered by a server of both
+	// eras that runs a process of its own for them. Others are offered the rest.
+	Overlay bool
+
 	// Announced are the lists the server said had changed. Clients are told of
 	// them even if nothing differs any more: it may have changed there and back.
 	Announced Announced
@@ -30,6 +34,15 @@ type Listing struct {
 	// what of it was read before is still there then.
 	Complete bool
 }
+
+// shelf is the catalog as one connection lists it. Guarded by Server.mu.
+type shelf struct {
+	listing *Listing
+	listed  bool // it was read to its end once
+	failed  [kindCount]string
+}
+
+func newShelf() shelf { return shelf{listing: &Listing{}} }
 
 // Announced says of which lists a server sent list_changed.
 type Announced struct{ Tools, Prompts, Resources bool }

@@ -56,9 +56,7 @@ type Server struct {
 	waiting []*ticket
 	free    []*pending
 
-	listing *Listing
-	listed  bool // a catalog was read to its end once
-	failed  [kindCount]string
+	shelf // what the primary lists
 
 	retained  int
 	idleSince time.Time
@@ -80,11 +78,11 @@ func New(opt Options) (*Server, error) {
 		opt: opt, name: opt.Spec.Name, pin: pinned(opt.Spec.Era),
 		kick: make(chan struct{}, 1), sub: make(chan struct{}, 1),
 		state: durward.StateConfigured, since: time.Now(), oddities: map[string]int{},
-		links: map[linkKey]*link{}, instances: opt.Spec.Instances, uris: map[string]int{}, listing: &Listing{},
+		links: map[linkKey]*link{}, instances: opt.Spec.Instances, uris: map[string]int{}, shelf: newShelf(),
 		replaced: map[*conn]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.primary = &link{}
+	s.primary = &link{shelf: &s.shelf}
 	s.links[linkKey{}] = s.primary
 	if opt.Spec.Disabled {
 		s.state, s.reason = durward.StateDisabled, "disabled in the configuration"
@@ -185,7 +183,7 @@ func (s *Server) Disable() error {
 	s.dropQueue("the server was disabled")
 	s.become(durward.StateDisabled, "disabled by the operator", time.Time{})
 	s.listed, s.failed = false, [kindCount]string{}
-	s.publish(&Listing{Complete: true})
+	s.publish(&s.shelf, &Listing{Complete: true})
 	s.mu.Unlock()
 	return gone.wait()
 }
