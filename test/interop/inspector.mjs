@@ -4,6 +4,10 @@
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Report } from './lib/report.mjs';
@@ -39,14 +43,24 @@ for (const server of job.servers) {
 process.exit(0);
 
 async function inspect(...args) {
-  const { target } = job;
-  const where = target.url
-    ? [target.url, '--transport', 'http', ...Object.entries(target.headers ?? {}).flatMap(([k, v]) => ['--header', `${k}: ${v}`])]
-    : [target.command, ...(target.args ?? [])];
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [cli, '--cli', ...where, '--protocol-era', job.mode, '-q', ...args],
-    { env: { ...process.env, ...(target.env ?? {}) }, maxBuffer: 16 << 20, timeout: 25_000 },
+    [cli, '--cli', ...(await where(job.target)), '--protocol-era', job.mode, '-q', ...args],
+    { maxBuffer: 16 << 20, timeout: 25_000 },
   );
   return JSON.parse(stdout);
+}
+
+// A command goes into a file: the Inspector takes its flags for its own.
+async function where(target) {
+  if (target.url) {
+    const headers = Object.entries(target.headers ?? {}).flatMap(([k, v]) => ['--header', `${k}: ${v}`]);
+    return [target.url, '--transport', 'http', ...headers];
+  }
+  const file = join(await mkdtemp(join(tmpdir(), 'durward-inspector-')), 'servers.json');
+  const server = { command: target.command, args: target.args ?? [], env: { ...process.env, ...(target.env ?? {}) } };
+  delete server.env.INTEROP_TARGET;
+  await writeFile(file, JSON.stringify({ mcpServers: { target: server } }));
+  process.on('exit', () => rmSync(dirname(file), { recursive: true, force: true }));
+  return ['--config', file, '--server', 'target'];
 }

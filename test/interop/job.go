@@ -42,6 +42,7 @@ type job struct {
 	Mode      string   `json:"mode"`
 	Era       string   `json:"era,omitempty"`
 	Aggregate bool     `json:"aggregate"`
+	Complete  bool     `json:"complete"`
 	Target    target   `json:"target"`
 	Servers   []server `json:"servers"`
 	// Without names the checks that the client cannot make, with the reason.

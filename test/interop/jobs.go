@@ -71,7 +71,7 @@ func gatewayJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, e
 	for _, mode := range []string{"legacy", "auto", "modern"} {
 		jobs = append(jobs, job{
 			Script: clientScript, Label: "ts/" + mode + "/all", Mode: mode, Era: eraOf(mode, true),
-			Aggregate: true, Target: all, Servers: withLists(p),
+			Aggregate: true, Complete: true, Target: all, Servers: withLists(p),
 		})
 		for _, name := range []string{"gosdk", "mcpgo-http", "everything"} {
 			jobs = append(jobs, job{
@@ -104,7 +104,7 @@ func stdioJobs(g *harness.Gateway, p *peers) []job {
 		jobs = append(jobs,
 			job{
 				Script: clientScript, Label: "stdio/" + mode + "/all", Mode: mode, Era: eraOf(mode, true),
-				Aggregate: true, Target: command(), Servers: p.servers(),
+				Aggregate: true, Complete: true, Target: command(), Servers: p.servers(),
 			},
 			job{
 				Script: clientScript, Label: "stdio/" + mode + "/one", Mode: mode,

@@ -21,6 +21,10 @@ export async function connect(target, mode, options = {}) {
   return client;
 }
 
+export function isModern(client) {
+  return client.getNegotiatedProtocolVersion() >= '2026-07-28';
+}
+
 function transport(target) {
   if (target.url) {
     return new StreamableHTTPClientTransport(new URL(target.url), { requestInit: { headers: target.headers ?? {} } });
