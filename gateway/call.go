@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"durward"
@@ -17,8 +18,17 @@ var _ exchange.Core = (*core)(nil)
 
 // Serve is the path of a call, from the entrance to the reply: every method of
 // every entrance takes it.
-func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
+func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) (reply exchange.Reply) {
 	g := (*Gateway)(c)
+	defer func() {
+		if defect := recover(); defect != nil { // one caller's request must not end everybody's service
+			reply = g.survived(ctx, in, defect)
+		}
+	}()
+	return g.serve(ctx, in, out)
+}
+
+func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
 	p, err := g.open(ctx, in) // who wants what, and where it goes
 	if err != nil {
 		return exchange.Fail(err)
@@ -36,6 +46,12 @@ func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Str
 	}
 	g.recorder.Outcome(ctx, &p.call, outcome(ctx, p, decision, reply))
 	return reply
+}
+
+// survived answers a request whose handling hit a defect of ours.
+func (g *Gateway) survived(ctx context.Context, in *exchange.Inbound, defect any) exchange.Reply {
+	g.log.ErrorContext(ctx, "a request hit a defect of Durward; please report it", "method", in.Method, "defect", defect, "stack", string(debug.Stack()))
+	return exchange.Fail(durward.Errorf(durward.Internal, "", "the gateway hit a defect of its own and cannot say whether the request was executed; the log has the details"))
 }
 
 // passage is one request on its way through the gateway.

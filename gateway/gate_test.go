@@ -1,0 +1,153 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"durward"
+	"durward/gateway"
+	"durward/internal/wire"
+)
+
+// gate decides by the name of the tool and notes what passes.
+type gate struct {
+	mu    sync.Mutex // guards notes
+	notes []string
+
+	refuseIntent bool
+}
+
+func (g *gate) note(s string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.notes = append(g.notes, s)
+}
+
+func (g *gate) taken() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := strings.Join(g.notes, "\n")
+	g.notes = nil
+	return all
+}
+
+func (g *gate) Decide(_ context.Context, c *durward.Call) (durward.Decision, error) {
+	g.note("decide " + c.Method + " " + c.Server + " " + c.Name + " " + string(c.Arguments))
+	switch {
+	case c.Name == "set":
+		return durward.Decision{Action: durward.Block, Rule: "no-set"}, nil
+	case c.Name == "get":
+		return durward.Decision{}, errors.New("the rule is broken")
+	case c.Name == "env":
+		panic("a defect")
+	}
+	return durward.Decision{Action: durward.Allow}, nil
+}
+
+func (g *gate) DecideResult(_ context.Context, _ *durward.Call, result []byte) (durward.Decision, error) {
+	g.note("result")
+	if strings.Contains(string(result), "classified") {
+		return durward.Decision{Action: durward.Block}, nil
+	}
+	return durward.Decision{Action: durward.Allow}, nil
+}
+
+func (*gate) Visible(_ *durward.Caller, tool *durward.Call) bool { return tool.Name != "set" }
+
+func (g *gate) Intent(_ context.Context, c *durward.Call, d durward.Decision) error {
+	g.note("intent " + d.Action.String() + " " + c.Caller.Principal + " " + string(c.Caller.Entrance))
+	if g.refuseIntent {
+		return durward.Errorf(durward.Unavailable, "ledger", "the disk is full")
+	}
+	return nil
+}
+
+func (g *gate) Outcome(_ context.Context, _ *durward.Call, o durward.Outcome) {
+	g.note("outcome " + string(o.Status))
+}
+
+func gated(t *testing.T) (*running, *gate) {
+	t.Helper()
+	g := &gate{}
+	r := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Decider: g, Recorder: g})
+	r.await(t, "h", isReady)
+	return r, g
+}
+
+func TestEveryCallIsDecidedWrittenDoneReviewedAndWritten(t *testing.T) {
+	r, g := gated(t)
+	for era, c := range r.clients(t, "/mcp") {
+		g.taken()
+		call(t, c, "h__echo", `{"text":"x"}`)
+		want := "decide tools/call h echo {\"text\":\"x\"}\nintent allow local http\nresult\noutcome ok"
+		if got := g.taken(); got != want {
+			t.Errorf("%s:\n%s\nwanted\n%s", era, got, want)
+		}
+		for method, params := range map[string]string{
+			"tools/list": `{}`, "prompts/list": `{}`, "resources/list": `{}`, "resources/templates/list": `{}`,
+			"prompts/get": `{"name":"h__greet"}`, "resources/read": `{"uri":"hostile://state"}`,
+		} {
+			do(t, c, method, params)
+			if got := g.taken(); !strings.HasPrefix(got, "decide "+method) || !strings.HasSuffix(got, "outcome ok") {
+				t.Errorf("%s %s passed the gate as:\n%s", era, method, got)
+			}
+		}
+	}
+}
+
+func TestWhatIsBlockedIsNotDone(t *testing.T) {
+	r, g := gated(t)
+	for era, c := range r.clients(t, "/mcp") {
+		for _, tool := range []string{"h__set", "h__get"} { // by a rule, and because a rule failed
+			g.taken()
+			a := call(t, c, tool, `{"name":"k","text":"v"}`)
+			if a.Code() != wire.CodeRefused || strings.Contains(string(a.Msg.Error), "no-set") || strings.Contains(string(a.Msg.Error), "broken") {
+				t.Errorf("%s %s: %s", era, tool, a.Msg.Error)
+			}
+			if got := g.taken(); !strings.HasSuffix(got, "intent block local http\noutcome refused") {
+				t.Errorf("%s %s:\n%s", era, tool, got)
+			}
+		}
+		if list := string(do(t, c, "tools/list", `{}`).Msg.Result); strings.Contains(list, `"h__set"`) || !strings.Contains(list, `"h__echo"`) {
+			t.Errorf("%s: a tool that would be blocked is listed, or one that would not is missing", era)
+		}
+	}
+}
+
+func TestARefusedResultNeverReachesTheCaller(t *testing.T) {
+	r, _ := gated(t)
+	for era, c := range r.clients(t, "/mcp") {
+		a := call(t, c, "h__echo", `{"text":"classified"}`)
+		if a.Code() != wire.CodeRefused || strings.Contains(string(a.Body), "classified") {
+			t.Errorf("%s: %s", era, a.Body)
+		}
+	}
+}
+
+func TestNothingPassesThatCannotBeWritten(t *testing.T) {
+	r, g := gated(t)
+	c := r.modern("/mcp")
+	g.refuseIntent = true
+	a := call(t, c, "h__echo", `{"text":"x"}`)
+	if a.Code() != wire.CodeUnavailable || !strings.Contains(a.Message(), "disk is full") {
+		t.Errorf("%s", a.Body)
+	}
+	if got := g.taken(); strings.Contains(got, "result") {
+		t.Errorf("the call was made: %s", got)
+	}
+}
+
+func TestADefectIsAnsweredAndHarmsNobodyElse(t *testing.T) {
+	r, _ := gated(t)
+	for era, c := range r.clients(t, "/mcp") {
+		if a := call(t, c, "h__env", `{"name":"X"}`); a.Code() != wire.CodeInternal {
+			t.Errorf("%s: %d %s", era, a.Status, a.Body)
+		}
+		if a := call(t, c, "h__echo", `{"text":"x"}`); a.Text() != "x" {
+			t.Errorf("%s: %s", era, a.Body)
+		}
+	}
+}

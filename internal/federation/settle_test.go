@@ -1,0 +1,144 @@
+package federation
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/upstream"
+)
+
+// waited returns how long a list waits.
+func waited(s *settling) time.Duration {
+	began := time.Now()
+	s.await(context.Background())
+	return time.Since(began)
+}
+
+func TestB1_ListsWaitForThoseThatComeUpAndNotForThoseThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettling()
+		if d := waited(s); d != 0 {
+			t.Errorf("waited %s for nobody", d)
+		}
+		for _, name := range []string{"quick", "slow", "hung"} {
+			s.expect(name)
+		}
+		go func() {
+			time.Sleep(2 * time.Second)
+			s.settled("quick")
+			time.Sleep(500 * time.Millisecond)
+			s.settled("slow")
+		}()
+		if d := waited(s); d != 2500*time.Millisecond+settleQuiet {
+			t.Errorf("waited %s", d)
+		}
+		if d := waited(s); d != 0 {
+			t.Errorf("the second list waited %s", d)
+		}
+	})
+}
+
+func TestB1_ListsWaitNoLongerThanTheLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettling()
+		s.expect("hung")
+		if d := waited(s); d != settleLimit {
+			t.Errorf("waited %s", d)
+		}
+	})
+}
+
+func TestAwaitOneEndsWithTheServerOrTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettling()
+		s.expect("a")
+		s.expect("b")
+		go func() {
+			time.Sleep(time.Second)
+			s.settled("b")
+			time.Sleep(time.Second)
+			s.settled("a")
+		}()
+		began := time.Now()
+		s.awaitOne(context.Background(), "a")
+		if d := time.Since(began); d != 2*time.Second {
+			t.Errorf("waited %s for a", d)
+		}
+		s.expect("c")
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		s.awaitOne(ctx, "c")
+		if ctx.Err() == nil {
+			t.Error("returned before the context ended")
+		}
+	})
+}
+
+// slowOpener opens connections that say nothing, but for the server "good".
+type slowOpener struct{ opened chan string }
+
+type silentConn struct{}
+
+func (silentConn) Send(exchange.Message) error { return nil }
+func (silentConn) Close()                      {}
+func (silentConn) Diagnose() string            { return "" }
+func (silentConn) Confined() string            { return "" }
+func (silentConn) Stop(context.Context) error  { return nil }
+
+func (o slowOpener) Open(_ context.Context, s durward.Server, _ exchange.LinkSpec, sink exchange.Sink) (upstream.Connection, error) {
+	if s.Name == "broken" {
+		return nil, errors.New("no such command")
+	}
+	o.opened <- s.Name
+	if s.Name == "good" {
+		go sink.Receive(&exchange.Opened{})
+	}
+	return silentConn{}, nil
+}
+
+type drop struct{}
+
+func (drop) Receive(exchange.Message) {}
+
+func TestB1_HungServersGiveTheirPlaceBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opener := slowOpener{make(chan string, 100)}
+		gate := newStartGate(opener, 2)
+		began := time.Now()
+		for range 4 {
+			if _, err := gate.Open(context.Background(), durward.Server{Name: "hung"}, exchange.LinkSpec{}, drop{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(began); d != startGrace {
+			t.Errorf("four that hang took %s to pass two places", d)
+		}
+		time.Sleep(startGrace)
+		began = time.Now()
+		for range 50 {
+			for _, name := range []string{"good", "broken"} {
+				_, _ = gate.Open(context.Background(), durward.Server{Name: name}, exchange.LinkSpec{}, drop{}) // broken fails
+			}
+			synctest.Wait()
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("those that come up or fail kept their place for %s", d)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		for range 3 {
+			if _, err := gate.Open(ctx, durward.Server{Name: "hung"}, exchange.LinkSpec{}, drop{}); err != nil && durward.KindOf(err) != durward.Timeout {
+				t.Error(err)
+			}
+		}
+		if ctx.Err() == nil {
+			t.Error("the third got a place although two hang")
+		}
+		time.Sleep(2 * startGrace)
+	})
+}
