@@ -54,10 +54,11 @@ type Service struct {
 
 // Start starts a service. On error nothing is left running.
 func Start(opt Options) (s *Service, err error) {
-	s = &Service{opt: opt, started: time.Now(), activity: newActivity()}
+	begun := &Service{opt: opt, started: time.Now(), activity: newActivity()}
+	s = begun
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, s.Close())
+			err = errors.Join(err, begun.Close()) // s is nil by then
 		}
 	}()
 	if s.config, err = s.load(); err != nil {
