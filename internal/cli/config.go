@@ -37,7 +37,7 @@ func newConfigValidate(std Streams) *cobra.Command {
 }
 
 func runConfigValidate(file string, std Streams) error {
-	c, err := config.Load(file, os.LookupEnv)
+	c, err := config.Load(config.Options{User: file, Corp: config.CorpFile, Env: os.LookupEnv})
 	if err != nil {
 		return err
 	}

@@ -11,27 +11,21 @@ import (
 	"time"
 
 	"durward"
+	"durward/internal/secret"
 	"durward/internal/yamlx"
-)
-
-// Codes of problems between keys.
-const (
-	codeConflict  yamlx.Code = "E_CONFLICT"  // two keys that exclude each other, or one that needs another
-	codeReference yamlx.Code = "E_REFERENCE" // ${…} that cannot be replaced
-	codeForbidden yamlx.Code = "E_FORBIDDEN" // what the configuration may not say
 )
 
 // builder makes a Config of a decoded file and reports what is wrong between its keys.
 type builder struct {
-	src  *yamlx.Source
-	raw  *file
-	refs *references
+	layers layers
+	raw    *file
+	refs   *references
 }
 
 func (b *builder) build() *Config {
 	c := &Config{
 		Listen: b.raw.Listen, Auth: Auth(b.raw.Auth), Insecure: b.raw.Insecure,
-		TLS:            TLS{Cert: b.path(b.raw.TLS.Cert), Key: b.path(b.raw.TLS.Key)},
+		TLS:            TLS{Cert: b.layers.path(yamlx.Path{"tls", "cert"}, b.raw.TLS.Cert), Key: b.layers.path(yamlx.Path{"tls", "key"}, b.raw.TLS.Key)},
 		AllowedOrigins: b.raw.AllowedOrigins, AllowedHosts: b.raw.AllowedHosts,
 		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
 		Limits: b.raw.Limits.limits(),
@@ -48,29 +42,22 @@ func (b *builder) build() *Config {
 	}
 	b.checkService(c)
 	b.checkPrefix(c)
-	c.secrets = b.refs.values
+	b.checkLocked()
+	c.secrets = secret.NewMatcher(b.refs.values...)
 	return c
-}
-
-// path makes a relative path relative to the file's directory.
-func (b *builder) path(p string) string {
-	if p == "" || filepath.IsAbs(p) {
-		return p
-	}
-	return filepath.Join(b.refs.dir, p)
 }
 
 func (b *builder) server(name string, raw serverFile) durward.Server {
 	at := yamlx.Path{"servers", name}
 	if err := durward.CheckServerName(name); err != nil {
-		b.src.ReportKey(yamlx.CodeValue, at, "%s", message(err))
+		b.layers.reportKey(yamlx.CodeValue, at, "%s", message(err))
 	}
 	b.checkKind(at, raw)
 	b.checkTools(at.In("tools"), name, raw.Tools)
 	s := durward.Server{
 		Name: name, Disabled: raw.Disabled, Transport: transportOf(raw),
-		Command: b.command(raw), Dir: b.path(raw.Dir),
-		URL: b.url(at, raw.URL), Proxy: b.proxy(at, raw.Proxy), CAFile: b.path(raw.CAFile),
+		Command: b.command(at, raw), Dir: b.layers.path(at, raw.Dir),
+		URL: b.url(at, raw.URL), Proxy: b.proxy(at, raw.Proxy), CAFile: b.layers.path(at, raw.CAFile),
 		Tools: durward.ToolRules(raw.Tools),
 	}
 	s.Args = b.args(at, raw.Args)
@@ -93,9 +80,9 @@ func transportOf(raw serverFile) durward.Transport {
 
 // command makes a relative path absolute, unless the launcher will take it
 // relative to the working directory.
-func (b *builder) command(raw serverFile) string {
+func (b *builder) command(at yamlx.Path, raw serverFile) string {
 	if raw.Dir == "" && strings.ContainsAny(raw.Command, `/`+string(filepath.Separator)) {
-		return b.path(raw.Command)
+		return b.layers.path(at, raw.Command)
 	}
 	return raw.Command
 }
@@ -116,10 +103,10 @@ func bound(s *durward.Server, own, defaults sharedFile) {
 func (b *builder) toolset(name string, raw toolsetFile) durward.Toolset {
 	at := yamlx.Path{"toolsets", name}
 	if !toolsetName.MatchString(name) {
-		b.src.ReportKey(yamlx.CodeValue, at, "the name %q must match %s", clip(name), toolsetName)
+		b.layers.reportKey(yamlx.CodeValue, at, "the name %q must match %s", clip(name), toolsetName)
 	}
-	if len(raw.Tools) == 0 && b.src.Has(at.In("tools")) {
-		b.src.Report(yamlx.CodeValue, at.In("tools"), "names no tool; write at least one name or pattern")
+	if len(raw.Tools) == 0 && b.layers.has(at.In("tools")) {
+		b.layers.report(yamlx.CodeValue, at.In("tools"), "names no tool; write at least one name or pattern")
 	}
 	b.checkPatterns(at.In("tools"), raw.Tools)
 	return durward.Toolset{Name: name, Tools: raw.Tools}

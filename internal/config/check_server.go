@@ -20,17 +20,17 @@ var (
 
 // checkKind checks that the keys of a server belong to one kind of server.
 func (b *builder) checkKind(at yamlx.Path, raw serverFile) {
-	command, address := b.src.Has(at.In("command")), b.src.Has(at.In("url"))
+	command, address := b.layers.has(at.In("command")), b.layers.has(at.In("url"))
 	switch {
 	case command && address:
-		b.src.ReportKey(codeConflict, at.In("url"), "a server has a command or a url, not both; remove one")
+		b.layers.reportKey(codeConflict, at.In("url"), "a server has a command or a url, not both; remove one")
 		return
 	case !command && !address:
-		b.src.ReportKey(yamlx.CodeRequired, at, "needs a command (a stdio server) or a url (a remote server)")
+		b.layers.reportKey(yamlx.CodeRequired, at, "needs a command (a stdio server) or a url (a remote server)")
 		return
 	}
 	if command && raw.Command == "" {
-		b.src.Report(yamlx.CodeValue, at.In("command"), "is empty; name a program")
+		b.layers.report(yamlx.CodeValue, at.In("command"), "is empty; name a program")
 	}
 	remote := []string{"headers", "proxy", "ca_file"}
 	local := []string{"args", "env", "dir", "idle_stop"}
@@ -39,24 +39,24 @@ func (b *builder) checkKind(at yamlx.Path, raw serverFile) {
 		wrong, kind, other = local, "url", "command"
 	}
 	for _, key := range wrong {
-		if b.src.Has(at.In(key)) {
-			b.src.ReportKey(codeConflict, at.In(key), "belongs to servers with a %s; this one has a %s", other, kind)
+		if b.layers.has(at.In(key)) {
+			b.layers.reportKey(codeConflict, at.In(key), "belongs to servers with a %s; this one has a %s", other, kind)
 		}
 	}
 	if raw.Transport != "" && (raw.Transport == "stdio") != command {
-		b.src.Report(codeConflict, at.In("transport"), "is %s, but the server has a %s", raw.Transport, kind)
+		b.layers.report(codeConflict, at.In("transport"), "is %s, but the server has a %s", raw.Transport, kind)
 	}
 }
 
 // expand replaces references; a failure is reported at its place and gives "".
 func (b *builder) expand(at yamlx.Path, text string) string {
-	out, err := b.refs.expand(text)
+	out, err := b.refs.expand(b.layers.owner(at).dir, text)
 	if err != nil {
-		b.src.Report(codeReference, at, "%v", err)
+		b.layers.report(codeReference, at, "%v", err)
 		return ""
 	}
 	if strings.ContainsRune(out, 0) {
-		b.src.Report(yamlx.CodeValue, at, "holds a NUL byte, which cannot be passed on; remove it")
+		b.layers.report(yamlx.CodeValue, at, "holds a NUL byte, which cannot be passed on; remove it")
 		return ""
 	}
 	return out
@@ -78,9 +78,10 @@ func (b *builder) env(at yamlx.Path, raw map[string]yamlx.Text) map[string]strin
 	for name, text := range raw {
 		here := at.In("env", name)
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			b.src.ReportKey(yamlx.CodeValue, here, "the name of a variable must not be empty and not hold = or NUL")
+			b.layers.reportKey(yamlx.CodeValue, here, "the name of a variable must not be empty and not hold = or NUL")
 		}
 		out[name] = b.expand(here, string(text))
+		b.refs.rememberLiteral(name, out[name])
 	}
 	return out
 }
@@ -98,19 +99,20 @@ func (b *builder) headers(at yamlx.Path, raw map[string]yamlx.Text) map[string]s
 		text, here := raw[name], at.In("headers", name)
 		switch lower := strings.ToLower(name); {
 		case !isToken(name):
-			b.src.ReportKey(yamlx.CodeValue, here, "is no name of a header: letters, digits and hyphens")
+			b.layers.reportKey(yamlx.CodeValue, here, "is no name of a header: letters, digits and hyphens")
 		case isReservedHeader(lower):
-			b.src.ReportKey(codeForbidden, here, "is set by the protocol itself and cannot be configured; remove it")
+			b.layers.reportKey(codeForbidden, here, "is set by the protocol itself and cannot be configured; remove it")
 		case seen[lower]:
-			b.src.ReportKey(yamlx.CodeDuplicate, here, "the header is there twice, in another spelling; remove one")
+			b.layers.reportKey(yamlx.CodeDuplicate, here, "the header is there twice, in another spelling; remove one")
 		default:
 			seen[lower] = true
 		}
 		value := b.expand(here, string(text))
 		if why := badHeaderValue(value); why != "" {
-			b.src.Report(yamlx.CodeValue, here, "%s", why)
+			b.layers.report(yamlx.CodeValue, here, "%s", why)
 		}
 		out[name] = value
+		b.refs.rememberLiteral(name, value)
 	}
 	return out
 }
@@ -150,23 +152,22 @@ func isToken(s string) bool {
 }
 
 func (b *builder) url(at yamlx.Path, raw string) string {
-	if !b.src.Has(at.In("url")) {
+	if !b.layers.has(at.In("url")) {
 		return ""
 	}
 	here := at.In("url")
-	text, err := b.refs.expand(raw)
-	if err != nil {
-		b.src.Report(codeReference, here, "%v", err)
-		return ""
+	text := b.expand(here, raw)
+	if text == "" && raw != "" {
+		return "" // said already
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		b.src.Report(yamlx.CodeValue, here, "must be an absolute URL that begins with http:// or https://")
+		b.layers.report(yamlx.CodeValue, here, "must be an absolute URL that begins with http:// or https://")
 	case u.User != nil:
-		b.src.Report(codeForbidden, here, "must not hold a user name or password; send them in headers: {Authorization: …}")
+		b.layers.report(codeForbidden, here, "must not hold a user name or password; send them in headers: {Authorization: …}")
 	case u.Fragment != "":
-		b.src.Report(yamlx.CodeValue, here, "must not have a fragment (#…), which is never sent")
+		b.layers.report(yamlx.CodeValue, here, "must not have a fragment (#…), which is never sent")
 	}
 	return text
 }
@@ -175,11 +176,21 @@ func (b *builder) proxy(at yamlx.Path, raw string) string {
 	if raw == "" || raw == "none" {
 		return raw
 	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
-		b.src.Report(yamlx.CodeValue, at.In("proxy"), "must be none or the URL of a proxy that begins with http://, https:// or socks5://")
+	here := at.In("proxy")
+	text := b.expand(here, raw)
+	if text == "" {
+		return "" // said already
 	}
-	return raw
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme) {
+		b.layers.report(yamlx.CodeValue, here, "must be none or the URL of a proxy that begins with http://, https:// or socks5://")
+	}
+	if u != nil && u.User != nil {
+		if password, ok := u.User.Password(); ok {
+			b.refs.remember(password)
+		}
+	}
+	return text
 }
 
 // maxDescription bounds a description (names-and-limits).
@@ -195,16 +206,16 @@ func (b *builder) checkTools(at yamlx.Path, server string, raw toolsFile) {
 	for _, own := range slices.Sorted(maps.Keys(raw.Rename)) {
 		offered, here := raw.Rename[own], at.In("rename", own)
 		if !offeredName.MatchString(offered) || len(server)+len("__")+len(offered) > maxOffered {
-			b.src.Report(yamlx.CodeValue, here, "the name must match %s, and %s__NAME must not be longer than %d characters", offeredName, clip(server), maxOffered)
+			b.layers.report(yamlx.CodeValue, here, "the name must match %s, and %s__NAME must not be longer than %d characters", offeredName, clip(server), maxOffered)
 		}
 		if other, twice := taken[offered]; twice {
-			b.src.Report(codeConflict, here, "%s is renamed to the same name; choose another", clip(other))
+			b.layers.report(codeConflict, here, "%s is renamed to the same name; choose another", clip(other))
 		}
 		taken[offered] = own
 	}
 	for own, text := range raw.Describe {
 		if len(text) > maxDescription {
-			b.src.Report(yamlx.CodeRange, at.In("describe", own), "the description is longer than the limit of %d bytes", maxDescription)
+			b.layers.report(yamlx.CodeRange, at.In("describe", own), "the description is longer than the limit of %d bytes", maxDescription)
 		}
 	}
 }
@@ -212,7 +223,7 @@ func (b *builder) checkTools(at yamlx.Path, server string, raw toolsFile) {
 func (b *builder) checkPatterns(at yamlx.Path, patterns []string) {
 	for i, pattern := range patterns {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			b.src.Report(yamlx.CodeValue, at.In(strconv.Itoa(i)), "is no name and no pattern; patterns use *, ? and [a-z]")
+			b.layers.report(yamlx.CodeValue, at.In(strconv.Itoa(i)), "is no name and no pattern; patterns use *, ? and [a-z]")
 		}
 	}
 }

@@ -13,30 +13,30 @@ import (
 
 // checkService checks who can reach the service and how.
 func (b *builder) checkService(c *Config) {
-	if b.raw.Version != 1 && b.src.Has(yamlx.Path{"version"}) {
-		b.src.Report(yamlx.CodeValue, yamlx.Path{"version"}, "must be 1, the only version this Durward reads")
+	if b.raw.Version != 1 && b.layers.has(yamlx.Path{"version"}) {
+		b.layers.report(yamlx.CodeValue, yamlx.Path{"version"}, "must be 1, the only version this Durward reads")
 	}
 	host, err := splitListen(c.Listen)
 	if err != nil {
-		b.src.Report(yamlx.CodeValue, yamlx.Path{"listen"}, "%v", err)
+		b.layers.report(yamlx.CodeValue, yamlx.Path{"listen"}, "%v", err)
 	}
 	c.Loopback = isLoopback(host)
 	if err == nil && !c.Loopback {
 		b.checkExposed(c)
 	}
 	for _, key := range []string{"cert", "key"} {
-		if at := (yamlx.Path{"tls", key}); b.src.Has(at) && (key == "cert" && c.TLS.Cert == "" || key == "key" && c.TLS.Key == "") {
-			b.src.Report(yamlx.CodeValue, at, "is empty; name a file")
+		if at := (yamlx.Path{"tls", key}); b.layers.has(at) && (key == "cert" && c.TLS.Cert == "" || key == "key" && c.TLS.Key == "") {
+			b.layers.report(yamlx.CodeValue, at, "is empty; name a file")
 		}
 	}
 	for i, origin := range c.AllowedOrigins {
 		if !isOrigin(origin) {
-			b.src.Report(yamlx.CodeValue, yamlx.Path{"allowed_origins", strconv.Itoa(i)}, "must be an origin in lower case, scheme://host or scheme://host:port, without a path and without *")
+			b.layers.report(yamlx.CodeValue, yamlx.Path{"allowed_origins", strconv.Itoa(i)}, "must be an origin in lower case, scheme://host or scheme://host:port, without a path and without *")
 		}
 	}
 	for i, host := range c.AllowedHosts {
 		if !isHost(host) {
-			b.src.Report(yamlx.CodeValue, yamlx.Path{"allowed_hosts", strconv.Itoa(i)}, "must be a host name or an address, with or without a port, without a scheme and without *")
+			b.layers.report(yamlx.CodeValue, yamlx.Path{"allowed_hosts", strconv.Itoa(i)}, "must be a host name or an address, with or without a port, without a scheme and without *")
 		}
 	}
 }
@@ -44,10 +44,10 @@ func (b *builder) checkService(c *Config) {
 // checkExposed is for an address that other machines can reach.
 func (b *builder) checkExposed(c *Config) {
 	if c.Auth == AuthNone {
-		b.src.Report(codeConflict, yamlx.Path{"auth"}, "none lets everybody in, and other machines can reach listen: %s; use auth: token or a loopback address such as 127.0.0.1:8484", c.Listen)
+		b.layers.report(codeConflict, yamlx.Path{"auth"}, "none lets everybody in, and other machines can reach listen: %s; use auth: token or a loopback address such as 127.0.0.1:8484", c.Listen)
 	}
 	if c.TLS.Cert == "" && !c.Insecure {
-		b.src.Report(codeConflict, yamlx.Path{"listen"}, "other machines can reach %s: give tls: {cert, key}, or accept that tokens cross the network in the clear with insecure: true, or use a loopback address such as 127.0.0.1:8484", c.Listen)
+		b.layers.report(codeConflict, yamlx.Path{"listen"}, "other machines can reach %s: give tls: {cert, key}, or accept that tokens cross the network in the clear with insecure: true, or use a loopback address such as 127.0.0.1:8484", c.Listen)
 	}
 }
 
@@ -107,7 +107,7 @@ func (b *builder) checkPrefix(c *Config) {
 	}
 	at := yamlx.Path{"prefix"}
 	if *b.raw.Prefix != "" {
-		b.src.Report(yamlx.CodeValue, at, "may only be written as \"\" (offer the tools of the only server under their own names); remove it to have names like SERVER__TOOL")
+		b.layers.report(yamlx.CodeValue, at, "may only be written as \"\" (offer the tools of the only server under their own names); remove it to have names like SERVER__TOOL")
 		return
 	}
 	enabled := 0
@@ -117,6 +117,6 @@ func (b *builder) checkPrefix(c *Config) {
 		}
 	}
 	if enabled != 1 || c.Builtin {
-		b.src.Report(codeConflict, at, "\"\" needs exactly one enabled server and builtin: false; here %d servers are enabled and builtin is %t", enabled, c.Builtin)
+		b.layers.report(codeConflict, at, "\"\" needs exactly one enabled server and builtin: false; here %d servers are enabled and builtin is %t", enabled, c.Builtin)
 	}
 }

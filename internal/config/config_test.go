@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"durward"
 	"durward/internal/config"
 	"durward/internal/yamlx"
@@ -32,7 +35,7 @@ func TestBadFiles(t *testing.T) {
 	files := glob(t, "testdata/*.bad.yaml", 25)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := config.Load(file, env)
+			_, err := config.Load(config.Options{User: file, Env: env})
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -56,17 +59,35 @@ func TestGoodFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := config.Parse(file, data, env)
+			c, err := config.Parse(file, data, config.Options{Env: env})
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := json.MarshalIndent(c, "", "  ")
+			text, err := json.MarshalIndent(revealed(c), "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
 			golden(t, strings.TrimSuffix(file, ".yaml")+".json", string(text)+"\n")
 		})
 	}
+}
+
+// revealed is c with its servers as they are, for comparison.
+func revealed(c *config.Config) any {
+	type plain durward.Server
+	out := struct {
+		*config.Config
+		Servers []plain
+	}{Config: c}
+	for _, s := range c.Servers {
+		out.Servers = append(out.Servers, plain(s))
+	}
+	return out
+}
+
+// differ compares what a configuration says.
+func differ(want, got any) string {
+	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Config{}), cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
 }
 
 func glob(t *testing.T, pattern string, least int) []string {
@@ -96,7 +117,7 @@ func golden(t *testing.T, file, got string) {
 
 func parse(t *testing.T, text string) *config.Config {
 	t.Helper()
-	c, err := config.Parse(filepath.Join("testdata", "inline.yaml"), []byte(text), env)
+	c, err := config.Parse(filepath.Join("testdata", "inline.yaml"), []byte(text), config.Options{Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +133,7 @@ func TestB21_AMissingReferenceIsNamedAndNeverSent(t *testing.T) {
 		"token.txt":    "servers:\n  a: {command: x, env: {T: \"${file:token.txt}\"}}",
 		"disabled":     "servers:\n  a: {command: x, disabled: true, env: {T: \"${env:disabled}\"}}",
 	} {
-		c, err := config.Parse("c.yaml", []byte("version: 1\n"+text), env)
+		c, err := config.Parse("c.yaml", []byte("version: 1\n"+text), config.Options{Env: env})
 		if c != nil || err == nil {
 			t.Errorf("%s: accepted", name)
 			continue
@@ -158,7 +179,7 @@ func TestReferencedFileIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{big: "larger than the limit of 65536 bytes", dir: "does not name a regular file", os.DevNull: "does not name a regular file"} {
-		_, err := config.Parse("c.yaml", []byte("version: 1\nservers: {a: {command: x, env: {T: \"${file:"+path+"}\"}}}"), env)
+		_, err := config.Parse("c.yaml", []byte("version: 1\nservers: {a: {command: x, env: {T: \"${file:"+path+"}\"}}}"), config.Options{Env: env})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -181,11 +202,11 @@ servers:
 }
 
 func TestLoadTellsNoConfigurationFromABadOne(t *testing.T) {
-	_, err := config.Load(filepath.Join(t.TempDir(), "none.yaml"), env)
+	_, err := config.Load(config.Options{User: filepath.Join(t.TempDir(), "none.yaml"), Env: env})
 	if durward.KindOf(err) != durward.NotFound || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("%v", err)
 	}
-	_, err = config.Load(t.TempDir(), env)
+	_, err = config.Load(config.Options{User: t.TempDir(), Env: env})
 	if durward.KindOf(err) != durward.Invalid {
 		t.Errorf("a directory: %v", err)
 	}
@@ -193,7 +214,7 @@ func TestLoadTellsNoConfigurationFromABadOne(t *testing.T) {
 	if err := os.WriteFile(big, []byte("version: 1\n#"+strings.Repeat("x", 1<<20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Load(big, env); err == nil || !strings.Contains(err.Error(), "E_SIZE") {
+	if _, err := config.Load(config.Options{User: big, Env: env}); err == nil || !strings.Contains(err.Error(), "E_SIZE") {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -213,11 +234,11 @@ func TestDefaults(t *testing.T) {
 		},
 		Log: config.Log{Level: "info", Format: "auto"},
 	}
-	if got := config.Default(); !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
+	if diff := differ(want, config.Default()); diff != "" {
+		t.Error(diff)
 	}
-	if got := parse(t, "version: 1"); !reflect.DeepEqual(got, want) {
-		t.Errorf("minimal file: got %+v", got)
+	if diff := differ(want, parse(t, "version: 1")); diff != "" {
+		t.Errorf("minimal file: %s", diff)
 	}
 	server := parse(t, "version: 1\nservers: {a: {command: x}}").Servers[0]
 	wantServer := durward.Server{
@@ -225,13 +246,13 @@ func TestDefaults(t *testing.T) {
 		StartTimeout: 30 * time.Second, Timeout: 60 * time.Second, Concurrency: 128,
 		IdleStop: 10 * time.Minute, HealthEvery: 30 * time.Second,
 	}
-	if !reflect.DeepEqual(server, wantServer) {
-		t.Errorf("got  %+v\nwant %+v", server, wantServer)
+	if diff := differ(wantServer, server); diff != "" {
+		t.Error(diff)
 	}
 }
 
 func TestDemo(t *testing.T) {
-	c, err := config.Demo()
+	c, err := config.Load(config.Options{Demo: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +279,7 @@ func TestLoadMakesPathsAbsolute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := config.Load("testdata/full.good.yaml", env)
+	c, err := config.Load(config.Options{User: "testdata/full.good.yaml", Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,10 @@ type file struct {
 	Toolsets map[string]toolsetFile `yaml:"toolsets"`
 	// Log says what is logged and how.
 	Log logFile `yaml:"log"`
+	// Locked names keys that the user's file must not have, with everything below
+	// them: limits.sessions, servers, servers.*.env. Only in the corp layer. Default
+	// none.
+	Locked []string `yaml:"locked"`
 }
 
 type tlsFile struct {
@@ -101,23 +105,23 @@ type serverFile struct {
 	// file), or a name that is looked up in the server's PATH. There is no shell.
 	Command string `yaml:"command"`
 	// Args of the command, passed exactly. References are replaced.
-	Args []yamlx.Text `yaml:"args" sensitive:"true"`
+	Args []yamlx.Text `yaml:"args" references:"true" sensitive:"true"`
 	// Env is the server's environment besides PATH, HOME, LANG, TMPDIR and USER
 	// of the service, which an entry here replaces. References are replaced.
-	Env map[string]yamlx.Text `yaml:"env" sensitive:"true"`
+	Env map[string]yamlx.Text `yaml:"env" references:"true" sensitive:"true"`
 	// Dir is the working directory, relative to this file. Default: the service's.
 	Dir string `yaml:"dir"`
 	// URL of a remote server, http or https. References are replaced.
-	URL string `yaml:"url" sensitive:"true"`
+	URL string `yaml:"url" references:"true" sensitive:"true"`
 	// Transport is how the server is reached: stdio, http (streamable HTTP) or
 	// sse (HTTP+SSE of revision 2024-11-05). Default: stdio with command, http with url.
 	Transport string `yaml:"transport" enum:"stdio|http|sse"`
 	// Headers are sent with every request to a remote server. References are
 	// replaced. What the protocol itself sets (Host, Content-*, Mcp-*, …) is refused.
-	Headers map[string]yamlx.Text `yaml:"headers" sensitive:"true"`
-	// Proxy is the URL of an HTTP proxy, or none. Default: HTTP_PROXY,
-	// HTTPS_PROXY and NO_PROXY of the service.
-	Proxy string `yaml:"proxy" sensitive:"true"`
+	Headers map[string]yamlx.Text `yaml:"headers" references:"true" sensitive:"true"`
+	// Proxy is the URL of an HTTP proxy, or none. References are replaced. Default:
+	// HTTP_PROXY, HTTPS_PROXY and NO_PROXY of the service.
+	Proxy string `yaml:"proxy" references:"true" sensitive:"true"`
 	// CAFile is a PEM file with certificates that are trusted besides the
 	// system's, relative to this file.
 	CAFile string `yaml:"ca_file"`
@@ -129,6 +133,7 @@ type serverFile struct {
 	Shared sharedFile `yaml:",inline"`
 }
 
+// toolsFile chooses and re-labels what a server offers.
 type toolsFile struct {
 	// Allow offers only these tools: the server's own names, or patterns with *, ? and [a-z].
 	// Default: all.
@@ -141,6 +146,7 @@ type toolsFile struct {
 	Describe map[string]string `yaml:"describe"`
 }
 
+// toolsetFile is one toolset.
 type toolsetFile struct {
 	// Tools are names as offered on /mcp, or patterns over them ("github__*").
 	Tools []string `yaml:"tools,required"`
@@ -192,8 +198,19 @@ func (n *network) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// String returns an address alone, or a network in CIDR form.
+func (n network) String() string {
+	if p := netip.Prefix(n); p.IsSingleIP() {
+		return p.Addr().String()
+	}
+	return netip.Prefix(n).String()
+}
+
 // risk is a durward.Risk by its name.
 type risk durward.Risk
+
+// String returns the name.
+func (r risk) String() string { return durward.Risk(r).String() }
 
 // UnmarshalText reads low, medium, high or critical.
 func (r *risk) UnmarshalText(text []byte) error {
@@ -209,6 +226,14 @@ func (r *risk) UnmarshalText(text []byte) error {
 type callTimeout time.Duration
 
 const noCallTimeout callTimeout = -1
+
+// String returns a duration, or none.
+func (c callTimeout) String() string {
+	if c == noCallTimeout {
+		return "none"
+	}
+	return writtenDuration(time.Duration(c))
+}
 
 // UnmarshalText reads a duration or none.
 func (c *callTimeout) UnmarshalText(text []byte) error {
@@ -226,6 +251,14 @@ func (c *callTimeout) UnmarshalText(text []byte) error {
 
 // idleStop is a duration; negative is "never", zero that nobody said.
 type idleStop time.Duration
+
+// String returns a duration, or never.
+func (i idleStop) String() string {
+	if i < 0 {
+		return "never"
+	}
+	return writtenDuration(time.Duration(i))
+}
 
 // UnmarshalText reads a duration or never.
 func (i *idleStop) UnmarshalText(text []byte) error {

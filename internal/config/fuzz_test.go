@@ -3,7 +3,6 @@ package config_test
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -29,15 +28,15 @@ func FuzzParse(f *testing.F) {
 		if strings.Contains(text, "${file:") {
 			return // what it finds is not the same everywhere
 		}
-		c, err := config.Parse("f.yaml", []byte(text), env)
+		c, err := config.Parse("f.yaml", []byte(text), config.Options{Env: env})
 		if err != nil {
 			if c != nil || err.Error() == "" || durward.KindOf(err) != durward.Invalid {
 				t.Fatalf("%+v, %v", c, err)
 			}
 			return
 		}
-		again, err := config.Parse("f.yaml", []byte(text), env)
-		if err != nil || !reflect.DeepEqual(c, again) {
+		again, err := config.Parse("f.yaml", []byte(text), config.Options{Env: env})
+		if err != nil || differ(c, again) != "" {
 			t.Fatalf("read twice: %+v, then %+v, %v", c, again, err)
 		}
 		checkPromises(t, c)

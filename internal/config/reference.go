@@ -7,28 +7,26 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
+
+	"durward"
+	"durward/internal/secret"
 )
 
-// references replaces ${env:NAME}, ${env:NAME:-default} and ${file:PATH} in one
-// pass: what a reference gives is not looked at again. $${ stands for ${.
+// references replaces ${env:NAME}, ${env:NAME:-default}, ${file:PATH} and
+// ${secret:NAME} in one pass: what a reference gives is not looked at again.
+// $${ stands for ${.
 type references struct {
-	dir    string // what a relative path in ${file:…} is relative to
 	lookup Env
-	values []string // what came from the environment and from files, for Redact
-}
-
-func newReferences(dir string, lookup Env) *references {
-	if lookup == nil {
-		lookup = func(string) (string, bool) { return "", false }
-	}
-	return &references{dir: dir, lookup: lookup}
+	store  secret.Store
+	values []secret.Value // what must not be shown
 }
 
 // expand returns text with its references replaced; what is wrong with the
-// first reference that cannot be is an error that names it.
-func (r *references) expand(text string) (string, error) {
+// first reference that cannot be is an error that names it. Relative paths in it
+// are relative to dir.
+func (r *references) expand(dir, text string) (string, error) {
 	var out strings.Builder
 	for {
 		start := strings.Index(text, "${")
@@ -46,7 +44,7 @@ func (r *references) expand(text string) (string, error) {
 		if !closed {
 			return "", errors.New("the reference that begins with ${ has no closing brace; write $${ for the characters themselves")
 		}
-		value, err := r.resolve(inner)
+		value, err := r.resolve(dir, inner)
 		if err != nil {
 			return "", err
 		}
@@ -55,15 +53,17 @@ func (r *references) expand(text string) (string, error) {
 	}
 }
 
-func (r *references) resolve(inner string) (string, error) {
+func (r *references) resolve(dir, inner string) (string, error) {
 	kind, what, _ := strings.Cut(inner, ":")
 	switch kind {
 	case "env":
 		return r.variable(what)
 	case "file":
-		return r.file(what)
+		return r.file(dir, what)
+	case "secret":
+		return r.secret(what)
 	default:
-		return "", fmt.Errorf("the reference ${%s} is of no known kind; write ${env:NAME} or ${file:PATH}, or $${ for the characters themselves", clip(inner))
+		return "", fmt.Errorf("the reference ${%s} is of no known kind; write ${env:NAME}, ${file:PATH} or ${secret:NAME}, or $${ for the characters themselves", clip(inner))
 	}
 }
 
@@ -73,7 +73,10 @@ func (r *references) variable(what string) (string, error) {
 	if !isVariable(name) {
 		return "", fmt.Errorf("the reference ${env:%s} names no variable; names are letters, digits and _", clip(what))
 	}
-	value, ok := r.lookup(name)
+	value, ok := "", false
+	if r.lookup != nil {
+		value, ok = r.lookup(name)
+	}
 	switch {
 	case ok && (value != "" || !hasDefault):
 		r.remember(value)
@@ -88,13 +91,13 @@ func (r *references) variable(what string) (string, error) {
 const maxReferenced = 64 << 10
 
 // file returns the content without the newline at its end.
-func (r *references) file(path string) (string, error) {
+func (r *references) file(dir, path string) (string, error) {
 	if path == "" {
 		return "", errors.New("the reference ${file:} names no file")
 	}
 	full := path
 	if !filepath.IsAbs(full) {
-		full = filepath.Join(r.dir, full)
+		full = filepath.Join(dir, full)
 	}
 	info, err := os.Stat(full) // before opening: opening a pipe would wait
 	if err == nil && !info.Mode().IsRegular() {
@@ -134,22 +137,47 @@ func reason(err error) error {
 	return err
 }
 
-// remember keeps what was put in, longest first, so that a value that contains
-// another is redacted as a whole.
-func (r *references) remember(value string) {
-	if len(value) < minSecret {
+// secret asks the store.
+func (r *references) secret(name string) (string, error) {
+	if err := secret.CheckName(name); err != nil {
+		return "", fmt.Errorf("the reference ${secret:%s} names no secret: %s", clip(name), message(err))
+	}
+	if r.store == nil {
+		return "", fmt.Errorf("the secret %s cannot be read: this service has no secret store; use ${env:NAME} or ${file:PATH} instead", name)
+	}
+	value, err := r.store.Lookup(name)
+	switch {
+	case durward.KindOf(err) == durward.NotFound && err != nil:
+		return "", secret.Missing(name)
+	case err != nil:
+		return "", fmt.Errorf("the secret %s cannot be read: %s", name, message(err))
+	}
+	r.remember(value.Reveal())
+	return value.Reveal(), nil
+}
+
+// remember keeps a value that was put in, to mask it wherever it shows up.
+func (r *references) remember(value string) { r.values = append(r.values, secret.New(value)) }
+
+// rememberLiteral keeps a value that was written out, if its name says that it is
+// a credential; with a header also what stands behind the scheme.
+func (r *references) rememberLiteral(name, value string) {
+	if !isCredential.MatchString(name) {
 		return
 	}
-	at, found := slices.BinarySearchFunc(r.values, value, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
+	_, behind, _ := strings.Cut(value, " ")
+	for _, text := range []string{value, behind} {
+		if len(text) >= minLiteral {
+			r.remember(text)
 		}
-		return strings.Compare(a, b)
-	})
-	if !found {
-		r.values = slices.Insert(r.values, at, value)
 	}
 }
+
+// minLiteral is the length below which a value is a word rather than a
+// credential, whatever its name says (TOKENIZERS: true).
+const minLiteral = 8
+
+var isCredential = regexp.MustCompile(`(?i)token|secret|passw|api.?key|access.?key|private.?key|credential|authorization|cookie`)
 
 func isVariable(name string) bool {
 	for i, c := range []byte(name) {

@@ -104,19 +104,17 @@ func ignoreMissing(err error) error {
 // later notes what Close has to undo.
 func (s *Service) later(undo func() error) { s.undo = append(s.undo, undo) }
 
-// load reads the configuration the service was started with.
+// load reads the configuration the service was started with. A file that was
+// there once may not be missing later: that is a mishap, not a wish.
 func (s *Service) load() (*config.Config, error) {
-	switch {
-	case s.opt.Demo:
-		return config.Demo()
-	case s.opt.ConfigFile != "":
-		return config.Load(s.opt.ConfigFile, os.LookupEnv)
+	s.mu.Lock()
+	had := s.config != nil && s.config.HasUserFile()
+	s.mu.Unlock()
+	opt := config.Options{User: s.opt.ConfigFile, Demo: s.opt.Demo, Corp: config.CorpFile, Env: os.LookupEnv}
+	if opt.User == "" {
+		opt.User, opt.Optional = paths.Config(), !had
 	}
-	c, err := config.Load(paths.Config(), os.LookupEnv)
-	if durward.KindOf(err) == durward.NotFound {
-		return config.Default(), nil
-	}
-	return c, err
+	return config.Load(opt)
 }
 
 // takeState makes the state directory ours.

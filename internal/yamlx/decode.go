@@ -168,7 +168,7 @@ func (d *decoder) structure(n *yaml.Node, v reflect.Value, path Path, last int) 
 			}
 		}
 		if !d.s.full() {
-			d.s.problem(CodeUnknownKey, key, path.In(key.Value), "unknown key%s", didYouMean(key.Value, names(known)))
+			d.s.problem(CodeUnknownKey, key, path.In(key.Value), "unknown key%s", DidYouMean(key.Value, names(known)))
 		}
 		d.hide(key.Line, last) // nobody knows what its value is
 	})

@@ -321,3 +321,18 @@ func (s *Source) width(n *yaml.Node, line, column int) int {
 	}
 	return 1
 }
+
+// Keys returns the keys of the mapping at path in the order of the document;
+// none if there is no mapping.
+func (s *Source) Keys(path Path) []string {
+	_, value := s.find(path)
+	n := resolve(value)
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	var keys []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		keys = append(keys, n.Content[i].Value)
+	}
+	return keys
+}

@@ -57,8 +57,8 @@ func distance(a, b string) int {
 	return previous[len(b)]
 }
 
-// didYouMean is the end of a message; it lists the known words when there are few.
-func didYouMean(word string, known []string) string {
+// DidYouMean is the end of a message; it lists the known words when there are few.
+func DidYouMean(word string, known []string) string {
 	if guess := suggest(word, known); guess != "" {
 		return "; did you mean \"" + guess + "\"?"
 	}
