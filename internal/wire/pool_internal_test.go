@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"strings"
 	"testing"
 )
@@ -79,6 +81,40 @@ func TestTablesBelongToTheirObject(t *testing.T) {
 	}
 	again := n.open()
 	addAll(again.refs, 50, false)
+}
+
+// TestKeysCollide: the quick key of long names is no hash, so names that share it must be compared.
+func TestKeysCollide(t *testing.T) {
+	var n nameStack
+	n.reset()
+	var data []byte
+	for i := range uint64(10) {
+		// The key of 16 bytes is the first half xor the second one rotated: 0 for these.
+		data = binary.LittleEndian.AppendUint64(data, bits.RotateLeft64(i, 29))
+		data = binary.LittleEndian.AppendUint64(data, i)
+	}
+	for i := range 10 {
+		if n.add(data, 0, nameRef{off: uint32(16 * i), len: 16}) {
+			t.Errorf("name %d is taken for another", i)
+		}
+		if n.refs[i].key != 0 {
+			t.Errorf("the key of name %d is %x", i, n.refs[i].key)
+		}
+	}
+	if !n.add(data, 0, nameRef{off: 16 * 7, len: 16}) {
+		t.Error("a name is not found again")
+	}
+}
+
+// TestArenaIsReused: decoded names of objects that ended take no room.
+func TestArenaIsReused(t *testing.T) {
+	s := borrow([]byte("[" + strings.Repeat(`{"\u0061bc":{"\u0064":1}},`, 1000) + "0]"))
+	if end := s.value(0); end != len(s.data) || len(s.names.arena) != 0 || cap(s.names.arena) > 64 {
+		t.Errorf("at %d: %d of %d bytes in use", end, len(s.names.arena), cap(s.names.arena))
+	}
+	if err := s.done(0); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestSeedsDiffer: who knows the seed of one process or scanner can collide names.

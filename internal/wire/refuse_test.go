@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -96,6 +97,9 @@ func TestRefuseSyntax(t *testing.T) {
 		{`"\udc00"`, 1, "surrogate"},
 		{`"\ud800\u0041"`, 1, "surrogate"},
 		{`"\ud800A"`, 1, "surrogate"},
+		{`"\udc00\udc00"`, 1, "surrogate"},
+		{`"\udfff\udfff"`, 1, "surrogate"},
+		{`"\ud800\ue000"`, 1, "surrogate"},
 		{"\"ab\xff\"", 3, "no UTF-8"},
 		{"\"\xc0\x80\"", 1, "no UTF-8"},         // overlong
 		{"\"\xed\xa0\x80\"", 1, "no UTF-8"},     // a surrogate as UTF-8
@@ -129,6 +133,10 @@ func TestRefuseDuplicates(t *testing.T) {
 	for i := range many {
 		many[i] = `"member` + strings.Repeat("x", i) + `":1`
 	}
+	var afterTable []string // short names that come when the object has its table already
+	for c := 'a'; c <= 'z'; c++ {
+		afterTable = append(afterTable, inArguments(fmt.Sprintf(`{%s,"%c":1,"%c":"a value that is not near the end"}`, strings.Join(many, ","), c, c)))
+	}
 	list := []string{
 		`{"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"x"}`,
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}`,
@@ -145,6 +153,7 @@ func TestRefuseDuplicates(t *testing.T) {
 		inArguments(`{"":1,"":2}`),
 		inArguments(`{"a":1,"\u0061":2}`),
 		inArguments(`{"\u0061":1,"a":2}`),
+		inArguments(`{"\u0061":1,"a":"a value that is not near the end"}`),
 		inArguments(`{"longer than eight":1,"longer than eight":2}`),
 		inArguments(`{"é":1,"\u00e9":2}`),
 		inArguments(`{"a":{"x":1,"y":2},"b":1,"a":2}`),
@@ -152,7 +161,7 @@ func TestRefuseDuplicates(t *testing.T) {
 		inArguments(`{` + strings.Join(many, ",") + `,"memb\u0065rxxxxxxxxxxxxxxxxxxxxx":2}`),
 		inArguments(`{"n":{` + strings.Join(many, ",") + `},` + strings.Join(many, ",") + `,"n":2}`),
 	}
-	for _, in := range list {
+	for _, in := range append(list, afterTable...) {
 		for _, from := range []wire.Origin{wire.FromClient, wire.FromServer} {
 			var m wire.Message
 			if err := wire.Parse([]byte(in), from, &m); err == nil || !strings.Contains(err.Error(), "stands twice in one object") {
@@ -160,7 +169,9 @@ func TestRefuseDuplicates(t *testing.T) {
 			}
 		}
 	}
-	// The same names in different objects are no duplicates.
+	// Names that differ in a NUL at their end only, and the same names in
+	// different objects, are no duplicates.
+	mustParse(t, inArguments(`{"a":1,"a\u0000":2,"\u0000":3,"":4,"abcdefgh":5,"abcdefgh\u0000":6}`), wire.FromClient)
 	mustParse(t, inArguments(`{"a":{"a":{"a":[{"a":1},{"a":2}]}},"b":{`+strings.Join(many, ",")+`},`+strings.Join(many, ",")+`}`), wire.FromClient)
 }
 
@@ -214,6 +225,9 @@ func TestRefuseDepth(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "deeper than the 128 levels") {
 			t.Errorf("%v", err)
 		}
+	}
+	if err := wire.Parse([]byte(nested(wire.MaxDepth+1, [3]string{`[`, ``, `]`})), wire.FromClient, new(wire.Message)); err == nil {
+		t.Error("accepted one level too many")
 	}
 	// A million open brackets end at the bound, not the stack.
 	if wire.Valid([]byte(strings.Repeat(`[`, 1_000_000))) || wire.Valid([]byte(strings.Repeat(`{"a":`, 1_000_000))) {

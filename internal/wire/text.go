@@ -74,6 +74,9 @@ func Quote(s string) string { return string(AppendQuote(nil, s)) }
 func AppendQuote(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
+	if isPlain(s) {
+		return append(append(dst, s...), '"')
+	}
 	for _, r := range s {
 		switch {
 		case r == '"' || r == '\\':
@@ -91,4 +94,14 @@ func AppendQuote(dst []byte, s string) []byte {
 		}
 	}
 	return append(dst, '"')
+}
+
+// isPlain reports whether s needs no escape and is ASCII, as most names are.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
