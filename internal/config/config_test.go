@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -30,12 +31,13 @@ func env(name string) (string, bool) {
 	return value, ok
 }
 
-// Each NAME.bad.yaml has its problems in NAME.bad.txt.
+// Each NAME.bad.yaml has its problems in NAME.bad.txt; a NAME.corp.yaml beside it
+// is the corp layer.
 func TestBadFiles(t *testing.T) {
-	files := glob(t, "testdata/*.bad.yaml", 25)
+	files := glob(t, "testdata/*.bad.yaml", 60)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := config.Load(config.Options{User: file, Env: env})
+			err := loadBad(t, file)
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -49,6 +51,25 @@ func TestBadFiles(t *testing.T) {
 			golden(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")
 		})
 	}
+}
+
+func loadBad(t *testing.T, file string) error {
+	t.Helper()
+	corpFile := strings.Replace(file, ".bad.", ".corp.", 1)
+	corp, err := os.ReadFile(corpFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := config.Load(config.Options{User: file, Env: env})
+		return err
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = config.ParseLayers(file, user, corpFile, corp, config.Options{Env: env})
+	return err
 }
 
 // Each NAME.good.yaml has what it means in NAME.good.json.

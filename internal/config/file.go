@@ -80,7 +80,7 @@ type sharedFile struct {
 	Instances string `yaml:"instances" enum:"shared|principal|session"`
 	// Risk is the least risk its tools are treated with: low, medium, high or
 	// critical. Default high.
-	Risk risk `yaml:"risk"`
+	Risk risk `yaml:"risk" enum:"low|medium|high|critical"`
 	// StartTimeout bounds launch and handshake. 100ms to 1h, default 30s.
 	StartTimeout time.Duration `yaml:"start_timeout" min:"100ms" max:"1h"`
 	// CallTimeout bounds a tool call: a duration of at least 100ms, or none.
