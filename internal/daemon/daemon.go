@@ -61,6 +61,7 @@ func Start(opt Options) (s *Service, err error) {
 			err = errors.Join(err, begun.Close()) // s is nil by then
 		}
 	}()
+	paceGC()
 	if s.config, err = s.load(); err != nil {
 		return nil, err
 	}
