@@ -29,7 +29,7 @@ type Config struct {
 
 	secrets  *secret.Matcher
 	settings []Setting
-	hasUser  bool
+	source   *document // the user's file; nil without one
 }
 
 // Auth is how callers prove who they are.
@@ -63,7 +63,7 @@ func Default() *Config {
 var demo []byte
 
 // HasUserFile reports whether there is a user's file, rather than defaults only.
-func (c *Config) HasUserFile() bool { return c.hasUser }
+func (c *Config) HasUserFile() bool { return c.source != nil }
 
 // Secrets returns a matcher of all values that references were replaced with,
 // and of literal values in places that hold credentials.

@@ -77,7 +77,7 @@ func (o *Options) user() (document, error) {
 	}
 	d := document{layer: LayerUser, name: o.User, dir: filepath.Dir(full)}
 	if o.LastGood != "" {
-		d.name = o.LastGood
+		d.name, d.copied = o.LastGood, true
 	}
 	d.data, err = readFile(d.name, nil)
 	return d, err
@@ -103,6 +103,8 @@ type document struct {
 	name  string // for messages
 	dir   string // what relative paths in it are relative to
 	data  []byte
+
+	copied bool // it is a last good copy
 }
 
 // parse merges documents, the lowest layer first.
@@ -115,7 +117,9 @@ func parse(docs []document, opt Options) (*Config, error) {
 		return nil, err
 	}
 	c.settings = settings(ls, &raw)
-	c.hasUser = ls[0].layer == LayerUser
+	if ls[0].layer == LayerUser && !opt.Demo {
+		c.source = &ls[0].document
+	}
 	return c, nil
 }
 
