@@ -59,13 +59,21 @@ func newRoot(std Streams) *cobra.Command {
 		Long:          "Durward federates many MCP servers behind one endpoint.\n" + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		RunE:          needsSubcommand,
 	}
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.AddCommand(newServe(std), newStdio(std), newStatus(std), newConfig(std), newVersion(std))
 	return root
+}
+
+// needsSubcommand is what a command does that only groups others.
+func needsSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
+	}
+	return cmd.Help()
 }
 
 // usage makes a wrong command line an error of kind Invalid.

@@ -14,7 +14,7 @@ func newConfig(std Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Check the configuration",
-		Args:  cobra.NoArgs,
+		RunE:  needsSubcommand,
 	}
 	cmd.AddCommand(newConfigValidate(std))
 	return cmd

@@ -55,8 +55,8 @@ func owners() map[string][]string {
 		"github.com/tailscale/hujson":     {"internal/clientconf"},
 		"github.com/pelletier/go-toml/v2": {"internal/clientconf"},
 		"github.com/fsnotify/fsnotify":    {"internal/config"},
+		"github.com/google/jsonschema-go": {"internal/config"},
 		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/daemon"},
-		"golang.org/x/net":                {"internal/identity"},
 	}
 }
 

@@ -1,0 +1,62 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// The scripts run the real binaries: durward, and an honest little MCP server.
+func TestScripts(t *testing.T) {
+	bin := t.TempDir()
+	for name, pkg := range map[string]string{"durward": ".", "echo-server": "../../bench/echo"} {
+		out, err := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
+			// Unix socket paths are short; the work directory's may be too long.
+			run, err := os.MkdirTemp("", "dw")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { _ = os.RemoveAll(run) })
+			env.Setenv("XDG_RUNTIME_DIR", run)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "stop": stop},
+	})
+}
+
+// await FILE waits until a file is there; ! await until it is gone.
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	path := ts.MkAbs(args[0])
+	deadline := time.Now().Add(30 * time.Second)
+	for time.Now().Before(deadline) {
+		if _, err := os.Stat(path); (err == nil) != neg {
+			return
+		}
+		time.Sleep(10 * time.Millisecond) // a file cannot be waited for
+	}
+	ts.Fatalf("%s: waited too long", args[0])
+}
+
+// stop ends the service that runs with this script's state directory.
+func stop(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"`))
+}
