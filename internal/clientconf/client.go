@@ -86,7 +86,7 @@ func allTraits() []traits {
 			client: Zed, title: "Zed", container: []string{"context_servers"}, comments: true, inherits: true,
 			disableKey: "enabled", remoteKey: "url", headersKey: "headers",
 		},
-		{client: Generic, title: "list of servers", container: []string{"servers"}, disableKey: "enabled"},
+		{client: Generic, title: "server list", container: []string{"servers"}, disableKey: "enabled"},
 	}
 }
 

@@ -22,11 +22,18 @@ func diffText(f syntax.Format, name string, before, after []byte) string {
 	if bytes.Equal(before, after) {
 		return ""
 	}
-	mask := masker(f, before, after)
 	a, b := splitLines(before), splitLines(after)
+	shownA, shownB := splitLines(masked(f, before)), splitLines(masked(f, after))
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", name, name)
 	ops := compare(a, b)
+	for i, o := range ops { // compared as they are, shown without secrets
+		if ops[i].text = ""; o.kind == '+' && o.b < len(shownB) {
+			ops[i].text = shownB[o.b]
+		} else if o.kind != '+' && o.a < len(shownA) {
+			ops[i].text = shownA[o.a]
+		}
+	}
 	for start := 0; start < len(ops); {
 		end := hunkEnd(ops, start)
 		if end < 0 {
@@ -35,7 +42,7 @@ func diffText(f syntax.Format, name string, before, after []byte) string {
 		out.WriteString(hunk(ops[start:], end-start))
 		start = end
 	}
-	return mask.Replace(out.String())
+	return out.String()
 }
 
 // lineOp is a line that stays (' '), goes ('-') or comes ('+').
@@ -46,10 +53,11 @@ type lineOp struct {
 }
 
 func splitLines(data []byte) []string {
-	if len(data) == 0 {
-		return nil
+	out := strings.SplitAfter(string(data), "\n")
+	if out[len(out)-1] == "" {
+		out = out[:len(out)-1]
 	}
-	return strings.SplitAfter(strings.TrimSuffix(string(data), "\n"), "\n")
+	return out
 }
 
 // compare finds the lines that differ. Most files differ in one region, so equal
@@ -145,6 +153,9 @@ func hunk(ops []lineOp, n int) string {
 			came++
 		}
 		body.WriteString(string(o.kind) + strings.TrimRight(o.text, "\r\n") + "\n")
+		if !strings.HasSuffix(o.text, "\n") {
+			body.WriteString("\\ No newline at end of file\n")
+		}
 	}
 	from := func(line, n int) int {
 		if n == 0 {
@@ -155,41 +166,71 @@ func hunk(ops []lineOp, n int) string {
 	return fmt.Sprintf("@@ -%d,%d +%d,%d @@\n%s", from(ops[0].a, gone), gone, from(ops[0].b, came), came, body.String())
 }
 
-// masker hides every secret that a file holds, wherever it stands.
-func masker(f syntax.Format, versions ...[]byte) *strings.Replacer {
-	var found []string
-	for _, data := range versions {
-		if root, bad := syntax.Parse(f, data); bad == nil {
-			collectSecrets(root, "", &found)
-		}
+// masked returns a file in which every secret is masked, with its lines where
+// they were.
+func masked(f syntax.Format, data []byte) []byte {
+	root, bad := syntax.Parse(f, data)
+	if bad != nil {
+		return nil // nothing is shown of what is not understood
 	}
-	slices.SortFunc(found, func(a, b string) int { // longest first: a value may hold another
-		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	var places []maskedPlace
+	collectSecrets(root, "", &places)
+	slices.SortFunc(places, func(a, b maskedPlace) int { return cmp.Compare(a.start, b.start) })
+	var out []byte
+	at := 0
+	for _, p := range places {
+		if p.start < at {
+			continue
+		}
+		out = append(out, data[at:p.start]...)
+		out = append(out, maskText(string(data[p.start:p.end]), p.secrets)...)
+		at = p.end
+	}
+	out = append(out, data[at:]...)
+	return knownShapes.ReplaceAllFunc(out, func(m []byte) []byte { // in comments, for instance
+		return []byte(Mask + strings.Repeat("\n", bytes.Count(m, []byte("\n"))))
 	})
-	var pairs []string
-	for _, text := range slices.Compact(found) {
-		pairs = append(pairs, text, Mask)
-		if quoted := strings.Trim(syntax.QuoteJSON(text), `"`); quoted != text {
-			pairs = append(pairs, quoted, Mask)
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }
 
-func collectSecrets(n *syntax.Node, key string, found *[]string) {
+// maskedPlace is a text in a file that holds secrets.
+type maskedPlace struct {
+	start, end int
+	secrets    []string
+}
+
+// maskText masks secrets in a text as it stands in the file, the whole of it if
+// they are not to be seen there in plain.
+func maskText(raw string, secrets []string) string {
+	shown := raw
+	for _, s := range secrets {
+		s = strings.Trim(syntax.QuoteJSON(s), `"`)
+		if !strings.Contains(shown, s) {
+			return `"` + Mask + `"` + strings.Repeat("\n", strings.Count(raw, "\n"))
+		}
+		shown = strings.ReplaceAll(shown, s, Mask)
+	}
+	return shown
+}
+
+func collectSecrets(n *syntax.Node, key string, places *[]maskedPlace) {
 	if n.Kind == syntax.Text {
+		if isReference(n.Text) {
+			key = ""
+		}
+		p := maskedPlace{start: n.Start, end: n.End}
 		for _, s := range secretSpans(key, n.Text) {
-			if s.end-s.start >= 4 { // shorter ones would damage the text and hide nothing
-				*found = append(*found, n.Text[s.start:s.end])
-			}
+			p.secrets = append(p.secrets, n.Text[s.start:s.end])
+		}
+		if p.secrets != nil {
+			*places = append(*places, p)
 		}
 	}
 	for _, m := range n.Members {
-		collectSecrets(m.Value, m.Name, found)
+		collectSecrets(m.Value, m.Name, places)
 	}
 	option := ""
 	for _, e := range n.Elems {
-		collectSecrets(e, option, found)
+		collectSecrets(e, option, places)
 		if option = ""; e.Kind == syntax.Text && strings.HasPrefix(e.Text, "-") && !strings.ContainsAny(e.Text, "= ") {
 			option = strings.TrimLeft(e.Text, "-")
 		}

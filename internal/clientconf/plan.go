@@ -53,6 +53,13 @@ func NewPlan(files []*File, o PlanOptions) *Plan {
 		b.secrets[name] = Value{} // another value than any that was found
 	}
 	for _, f := range files {
+		for _, e := range f.Entries {
+			if e.Skip == "" && !e.Own {
+				b.names.claim(e.Original)
+			}
+		}
+	}
+	for _, f := range files {
 		b.file(f)
 	}
 	return b.plan

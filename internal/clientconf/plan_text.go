@@ -41,7 +41,7 @@ func (p *Plan) Text() string {
 func (p *Plan) notes() string {
 	var b strings.Builder
 	for _, n := range p.Notes {
-		if n.Severity == Note {
+		if n.Severity == Note || n.planned {
 			continue
 		}
 		if b.Len() == 0 {

@@ -98,6 +98,8 @@ type Problem struct {
 	Position
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
+
+	planned bool // a plan says the same in another place
 }
 
 // String renders one line.

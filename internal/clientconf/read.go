@@ -91,6 +91,12 @@ func (r *reader) position(offset int) Position {
 	return Position{Line: line, Column: column}
 }
 
+// sayPlanned is say for a warning that a plan shows in another place.
+func (r *reader) sayPlanned(code Code, offset int, path Path, message string, args ...any) {
+	r.say(Warning, code, offset, path, message, args...)
+	r.file.Problems[len(r.file.Problems)-1].planned = true
+}
+
 // readContainers reads every place in which servers can be.
 func (r *reader) readContainers() {
 	found := r.readContainer(r.container, "")
@@ -162,6 +168,9 @@ func (r *reader) readContainer(path Path, scope string) bool {
 	if c.Kind != syntax.Object {
 		r.say(Error, CodeShape, c.Start, path, "must be an object of servers by name, not %s", c.Kind)
 		return true
+	}
+	for _, m := range c.Members {
+		r.names.claim(m.Name)
 	}
 	seen := map[string]bool{}
 	for _, m := range c.Members {

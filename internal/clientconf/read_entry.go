@@ -62,14 +62,14 @@ func (e *entryReader) skip(code Code, offset int, at Path, why string) {
 	if e.Skip == "" {
 		e.Skip = why
 	}
-	e.say(Warning, code, offset, at, "%s; the server is left out", why)
+	e.sayPlanned(code, offset, at, "%s; the server is left out", why)
 }
 
 // attend says what a person has to complete.
 func (e *entryReader) attend(code Code, offset int, at Path, what string) {
 	if !slices.Contains(e.Attention, what) {
 		e.Attention = append(e.Attention, what)
-		e.say(Warning, code, offset, at, "%s; the server is taken switched off", what)
+		e.sayPlanned(code, offset, at, "%s; the server is taken switched off", what)
 	}
 }
 
@@ -334,9 +334,7 @@ func (e *entryReader) decideLocal() {
 	if e.kind != "" && e.kind != "stdio" && e.kind != "local" {
 		e.say(Warning, CodeTransport, e.offset, e.path, "has the type %q but a command; it is taken as stdio", clip(e.kind))
 	}
-	if project := e.project(); project != "" && e.Dir == "" {
-		e.Dir = project // that is where the client starts it
-	}
+	e.decideDir()
 	for _, arg := range e.Args {
 		if strings.HasPrefix(arg, "mcp-remote@") || arg == "mcp-remote" {
 			e.say(Note, CodeAdvice, e.offset, e.path, "reaches a remote server through mcp-remote; Durward can do that itself, with url")
@@ -346,6 +344,28 @@ func (e *entryReader) decideLocal() {
 		e.say(Warning, CodeKey, e.offset, e.path, "has headers, which mean nothing to a server that is a program; they are not taken")
 		e.Headers = nil
 	}
+}
+
+// decideDir makes the working directory absolute: a client starts the servers of
+// a project in the project.
+func (e *entryReader) decideDir() {
+	project := e.project()
+	switch {
+	case project != "" && e.Dir == "":
+		e.Dir = project
+	case project != "" && isRelative(e.Dir):
+		e.Dir = strings.TrimRight(project, `/\`) + "/" + strings.TrimPrefix(e.Dir, "./")
+	case isRelative(e.Dir):
+		e.attend(CodeAdvice, e.offset, e.path, "its working directory is relative to wherever "+e.title+" is started; write the whole path")
+	case e.Dir == "" && isRelative(e.Command) && strings.HasPrefix(e.Command, "."):
+		e.attend(CodeAdvice, e.offset, e.path, "its command is relative to wherever "+e.title+" is started; write the whole path")
+	}
+}
+
+// isRelative reports whether a path is relative on either kind of system.
+func isRelative(path string) bool {
+	drive := len(path) > 2 && path[1] == ':'
+	return path != "" && !drive && !strings.ContainsAny(path[:1], `/\~$`)
 }
 
 func (e *entryReader) decideRemote() {

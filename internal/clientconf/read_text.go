@@ -48,7 +48,10 @@ func (e *entryReader) text(key, where string, v *syntax.Node, at Path) (string, 
 
 func (e *entryReader) translate(key, where string, v *syntax.Node, at Path) string {
 	raw := []piece{{pieceLiteral, v.Text}}
-	if e.variables.expands || !isShell(e.Command) {
+	switch {
+	case e.variables.bare && isSecretKey(key) && !strings.Contains(v.Text, "${") && !isReference(v.Text):
+		// a password with a $ in it
+	case e.variables.expands || !isShell(e.Command):
 		raw = e.variables.split(v.Text)
 	}
 	var out []piece
@@ -58,6 +61,9 @@ func (e *entryReader) translate(key, where string, v *syntax.Node, at Path) stri
 			name := key
 			if len(raw) > 1 && isSecretKey(key) {
 				name = "" // "Bearer ${TOKEN}": what stands beside the variable is no secret by its key
+			}
+			if strings.Contains(p.text, "${") && !isShell(e.Command) {
+				e.attend(CodeVariable, v.Start, at, "a variable within a variable, or one without an end, means nothing to Durward; write the value in its place")
 			}
 			out = append(out, e.hide(name, where, p.text, v, at)...)
 		case pieceInput:
@@ -184,7 +190,7 @@ func (e *entryReader) secret(proposal, where, value string, v *syntax.Node, at P
 	if isPlaceholder(value) {
 		name := e.promptName(e.Name+" "+proposal, secretName(proposal, prefix), prefix)
 		e.ask(Prompt{Name: name, Secret: true, Description: where + " of " + e.Name, Entry: e.Name, Pos: e.position(v.Start)})
-		e.say(Warning, CodeInput, v.Start, at, "holds only a placeholder; give the real value to ${secret:%s}", name)
+		e.sayPlanned(CodeInput, v.Start, at, "holds only a placeholder; give the real value to ${secret:%s}", name)
 		return name
 	}
 	secret := NewValue(value)
@@ -194,7 +200,8 @@ func (e *entryReader) secret(proposal, where, value string, v *syntax.Node, at P
 		e.file.Secrets = append(e.file.Secrets, Secret{Name: name, Value: secret, Entry: e.Name, Where: where, Pos: e.position(v.Start)})
 	}
 	e.say(Note, CodeSecret, v.Start, at, "holds a secret; it is moved to ${secret:%s}", name)
-	if strings.HasPrefix(where, "argument") {
+	if strings.HasPrefix(where, "argument") && !e.noted["argument"] {
+		e.noted["argument"] = true
 		e.say(Warning, CodeAdvice, v.Start, at, "a secret among the arguments is visible to every program of this machine; use env if the server can")
 	}
 	return name

@@ -11,21 +11,31 @@ import (
 const maxName = 32
 
 // namer gives out server names, each once.
-type namer struct{ taken map[string]bool }
+type namer struct {
+	taken   map[string]bool
+	claimed map[string]bool // names that some entry has exactly; others keep away from them
+}
 
 func newNamer(taken []string) namer {
-	n := namer{taken: make(map[string]bool, len(taken))}
+	n := namer{taken: make(map[string]bool, len(taken)), claimed: map[string]bool{}}
 	for _, name := range taken {
 		n.taken[name] = true
 	}
 	return n
 }
 
+// claim keeps a name for the entry that is called so already.
+func (n namer) claim(original string) {
+	if durward.CheckServerName(original) == nil {
+		n.claimed[original] = true
+	}
+}
+
 // name returns a server name that is like original and not taken yet.
 func (n namer) name(original string) string {
 	base := slug(original)
 	name := base
-	for i := 2; n.taken[name]; i++ {
+	for i := 2; n.taken[name] || n.claimed[name] && name != original; i++ {
 		suffix := "-" + strconv.Itoa(i)
 		name = strings.TrimRight(base[:min(len(base), maxName-len(suffix))], "-") + suffix
 	}

@@ -39,7 +39,12 @@ var (
 	bracedVariable = regexp.MustCompile(`\$\{([^{}]*)\}`)
 	bareVariable   = regexp.MustCompile(`\$\{([^{}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)`)
 	variableName   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	onlyVariable   = regexp.MustCompile(`^(?:[A-Za-z-]+ )?(?:\$\{[^{}]*\}|\$[A-Za-z_][A-Za-z0-9_]*)$`)
 )
+
+// isReference reports whether a text is a variable and nothing else, besides the
+// word that HTTP wants before a token.
+func isReference(text string) bool { return onlyVariable.MatchString(text) }
 
 // split cuts a text of a client into pieces.
 func (d dialect) split(text string) []piece {

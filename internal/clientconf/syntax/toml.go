@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -60,13 +61,39 @@ func parseTOML(data []byte) (*tomlDoc, *Fault) {
 }
 
 func tomlFault(data []byte, err error) *Fault {
-	bad := &Fault{Code: CodeSyntax, Message: "the file is not TOML: " + err.Error()}
+	bad := &Fault{Code: CodeSyntax, Message: "the file is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		line, column := at.Position()
 		bad.Offset = offsetOf(data, line, column)
 	}
+	if hint := hintTOML(data, bad.Offset); hint != "" {
+		bad.Message = hint
+	}
 	return bad
+}
+
+// hintTOML explains the commonest mistakes better than the library does.
+func hintTOML(data []byte, offset int) string {
+	start, end := lineStart(data, offset), lineEnd(data, offset)
+	line := string(data[start:end])
+	key, value, pair := strings.Cut(line, "=")
+	value = strings.TrimSpace(value)
+	switch {
+	case strings.HasPrefix(line, "<<<<<<<"), strings.HasPrefix(line, "======="), strings.HasPrefix(line, ">>>>>>>"):
+		return "the file holds the marks of a merge conflict; settle it first"
+	case strings.HasPrefix(strings.TrimSpace(line), "//"):
+		return "comments begin with # in TOML, not with //"
+	case strings.HasPrefix(strings.TrimSpace(line), "{"):
+		return "the file looks like JSON, but this client keeps TOML"
+	case pair && value != "" && isLetter(value[0]) && strings.TrimSpace(key) != "" && !strings.ContainsAny(key, `"'[`):
+		return "text stands in quotes"
+	case pair && value == "":
+		return "a value is missing after the ="
+	case pair && strings.HasPrefix(value, `"`) && strings.Contains(value, `\`):
+		return `a backslash is written \\ within "…"; or write the text in single quotes, as in 'C:\Users\me'`
+	}
+	return ""
 }
 
 // offsetOf turns a position with a column in bytes into an offset.
