@@ -1,0 +1,186 @@
+package daemon_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"durward"
+	"durward/internal/daemon"
+	"durward/internal/launch"
+	"durward/internal/paths"
+	"durward/internal/testkit/rawclient"
+)
+
+func TestMain(m *testing.M) {
+	launch.MaybeInit()
+	os.Exit(m.Run())
+}
+
+// home gives the test a home of its own; socket paths are short, so it is not t.TempDir.
+func home(t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"} {
+		t.Setenv(name, dir)
+	}
+}
+
+func configured(t *testing.T, text string) daemon.Options {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "durward.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return daemon.Options{ConfigFile: file, Version: "test", LogTo: io.Discard}
+}
+
+func started(t *testing.T, opt daemon.Options) *daemon.Service {
+	t.Helper()
+	s, err := daemon.Start(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error("close:", err)
+		}
+	})
+	return s
+}
+
+func token(t *testing.T) string {
+	t.Helper()
+	data, err := os.ReadFile(paths.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(paths.Token())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the token file: %v %v", info.Mode(), err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+func TestABearerTokenIsNeededByDefault(t *testing.T) {
+	home(t)
+	s := started(t, configured(t, "version: 1\nlisten: 127.0.0.1:0\n"))
+	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
+	for _, wrong := range []string{"", "wrong", token(t) + "x", strings.ToUpper(token(t))} {
+		c.Token = wrong
+		a, err := c.CallTool(t.Context(), "local__echo", `{"message":"x"}`)
+		if err != nil || a.Status != http.StatusUnauthorized || !strings.HasPrefix(a.Header.Get("WWW-Authenticate"), "Bearer") {
+			t.Errorf("token %q: %v %v", wrong, a, err)
+		}
+	}
+	c.Token = token(t)
+	if a, err := c.CallTool(t.Context(), "local__echo", `{"message":"x"}`); err != nil || a.Text() != "x" {
+		t.Errorf("%v %v", a, err)
+	}
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/api/v1/status": 401, "/": 401} {
+		resp, err := http.Get("http://" + s.Address() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("GET %s without a token: %d, wanted %d", path, resp.StatusCode, want)
+		}
+	}
+}
+
+func TestServesTLS(t *testing.T) {
+	home(t)
+	cert, key, pool := certificate(t)
+	s := started(t, configured(t, fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\ntls: {cert: %q, key: %q}\n", cert, key)))
+	c := &rawclient.Client{URL: "https://" + s.Address() + "/mcp", Modern: true, Token: token(t)}
+	c.HTTP.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	if a, err := c.CallTool(t.Context(), "local__echo", `{"message":"x"}`); err != nil || a.Text() != "x" {
+		t.Errorf("%v %v", a, err)
+	}
+}
+
+// certificate makes a self-signed one for 127.0.0.1.
+func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certFile, keyFile, pool = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"), x509.NewCertPool()
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	pool.AppendCertsFromPEM(certPEM)
+	for file, data := range map[string][]byte{certFile: certPEM, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return certFile, keyFile, pool
+}
+
+func TestStartIsATransaction(t *testing.T) {
+	home(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := configured(t, "version: 1\nlisten: "+taken.Addr().String()+"\n")
+	if _, err := daemon.Start(opt); durward.KindOf(err) != durward.Unavailable {
+		t.Errorf("a taken address: %v", err)
+	}
+	for _, file := range []string{paths.Socket(), paths.Address()} {
+		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s was left behind: %v", file, err)
+		}
+	}
+	if err := taken.Close(); err != nil {
+		t.Fatal(err)
+	}
+	started(t, opt) // nothing of the failed start is in the way
+	if _, err := daemon.Start(opt); durward.KindOf(err) != durward.Conflict {
+		t.Errorf("a second service: %v", err)
+	}
+}
+
+func TestEndsWhenNobodyUsesIt(t *testing.T) {
+	home(t)
+	opt := configured(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	opt.IdleExit = 50 * time.Millisecond
+	s := started(t, opt)
+	s.Run(t.Context()) // returns by itself
+	if t.Context().Err() != nil {
+		t.Error("it was the test that ended")
+	}
+}
