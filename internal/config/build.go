@@ -28,6 +28,7 @@ func (b *builder) build() *Config {
 		TLS:            TLS{Cert: b.layers.path(yamlx.Path{"tls", "cert"}, b.raw.TLS.Cert), Key: b.layers.path(yamlx.Path{"tls", "key"}, b.raw.TLS.Key)},
 		AllowedOrigins: b.raw.AllowedOrigins, AllowedHosts: b.raw.AllowedHosts,
 		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
+		LazyTools: b.raw.LazyTools, PinnedTools: b.raw.PinnedTools,
 		Limits: b.raw.Limits.limits(),
 		Log:    Log(b.raw.Log),
 	}
@@ -40,6 +41,7 @@ func (b *builder) build() *Config {
 	for _, name := range slices.Sorted(maps.Keys(b.raw.Toolsets)) {
 		c.Toolsets = append(c.Toolsets, b.toolset(name, b.raw.Toolsets[name]))
 	}
+	b.checkPatterns(yamlx.Path{"pinned_tools"}, b.raw.PinnedTools)
 	b.checkService(c)
 	b.checkPrefix(c)
 	b.checkLocked()
@@ -109,7 +111,8 @@ func (b *builder) toolset(name string, raw toolsetFile) durward.Toolset {
 		b.layers.report(yamlx.CodeValue, at.In("tools"), "names no tool; write at least one name or pattern")
 	}
 	b.checkPatterns(at.In("tools"), raw.Tools)
-	return durward.Toolset{Name: name, Tools: raw.Tools}
+	b.checkPatterns(at.In("pinned"), raw.Pinned)
+	return durward.Toolset{Name: name, Tools: raw.Tools, Lazy: raw.Lazy, Pinned: raw.Pinned}
 }
 
 // message is what an error says, without the place: the problem has its own.

@@ -13,8 +13,8 @@ import (
 
 // checkService checks who can reach the service and how.
 func (b *builder) checkService(c *Config) {
-	if b.raw.Version != 1 && b.layers.has(yamlx.Path{"version"}) {
-		b.layers.report(yamlx.CodeValue, yamlx.Path{"version"}, "must be 1, the only version this Durward reads")
+	if b.raw.Version != version && b.layers.has(yamlx.Path{"version"}) {
+		b.layers.report(yamlx.CodeValue, yamlx.Path{"version"}, "must be %d, the only version this Durward reads", version)
 	}
 	host, err := splitListen(c.Listen)
 	if err != nil {

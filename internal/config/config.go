@@ -2,6 +2,8 @@ package config
 
 import (
 	_ "embed"
+	"fmt"
+	"io"
 	"net/netip"
 
 	"durward"
@@ -25,6 +27,8 @@ type Config struct {
 	Limits         Limits
 	Servers        []durward.Server  // sorted by name, defaults applied, references replaced
 	Toolsets       []durward.Toolset // sorted by name
+	LazyTools      bool              // list on /mcp only what finds the other tools, and PinnedTools
+	PinnedTools    []string          // globs over offered names
 	Log            Log
 
 	secrets  *secret.Matcher
@@ -61,6 +65,14 @@ func Default() *Config {
 
 //go:embed demo.yaml
 var demo []byte
+
+// String says what matters in one line.
+func (c *Config) String() string {
+	return fmt.Sprintf("configuration (listen %s, %d servers, %d toolsets)", c.Listen, len(c.Servers), len(c.Toolsets))
+}
+
+// Format prints [Config.String], whatever the verb: no verb may show more.
+func (c *Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) } // fmt reports what goes wrong
 
 // HasUserFile reports whether there is a user's file, rather than defaults only.
 func (c *Config) HasUserFile() bool { return c.source != nil }

@@ -52,6 +52,13 @@ type file struct {
 	// Toolsets are named subsets of the tools, each with its own route
 	// /toolsets/NAME/mcp. Names as for servers.
 	Toolsets map[string]toolsetFile `yaml:"toolsets"`
+	// LazyTools lists on /mcp only local__search_tools, local__describe_tool and
+	// local__call_tool, with which a model finds and calls the other tools, and what
+	// pinned_tools names. Default false.
+	LazyTools bool `yaml:"lazy_tools"`
+	// PinnedTools are names as offered on /mcp, or patterns over them, that are
+	// listed there in spite of lazy_tools. Default none.
+	PinnedTools []string `yaml:"pinned_tools"`
 	// Log says what is logged and how.
 	Log logFile `yaml:"log"`
 	// Locked names keys that the user's file must not have, with everything below
@@ -150,6 +157,11 @@ type toolsFile struct {
 type toolsetFile struct {
 	// Tools are names as offered on /mcp, or patterns over them ("github__*").
 	Tools []string `yaml:"tools,required"`
+	// Lazy lists on this route only the tools that find and call the others, as
+	// lazy_tools does on /mcp. Default false.
+	Lazy bool `yaml:"lazy"`
+	// Pinned are names or patterns that are listed in spite of lazy. Default none.
+	Pinned []string `yaml:"pinned"`
 }
 
 type logFile struct {

@@ -44,12 +44,14 @@ const maxFile = 1 << 20
 // yamlx.Problems (durward.Invalid), of all layers.
 func Load(opt Options) (*Config, error) {
 	var docs []document
-	user, err := opt.user()
-	switch {
-	case err == nil:
-		docs = append(docs, user)
-	case durward.KindOf(err) != durward.NotFound || !opt.Optional:
-		return nil, err
+	if opt.User != "" || opt.Demo {
+		user, err := opt.user()
+		switch {
+		case err == nil:
+			docs = append(docs, user)
+		case durward.KindOf(err) != durward.NotFound || !opt.Optional:
+			return nil, err
+		}
 	}
 	if opt.Corp != "" {
 		corp, err := readCorp(opt.Corp)
@@ -65,11 +67,8 @@ func Load(opt Options) (*Config, error) {
 
 // user is the lowest layer that is not the defaults.
 func (o *Options) user() (document, error) {
-	switch {
-	case o.Demo:
+	if o.Demo {
 		return document{layer: LayerUser, name: "demo.yaml", dir: ".", data: demo}, nil
-	case o.User == "":
-		return document{}, durward.Errorf(durward.NotFound, "config", "no file is named")
 	}
 	full, err := filepath.Abs(o.User)
 	if err != nil {
@@ -80,6 +79,9 @@ func (o *Options) user() (document, error) {
 		d.name, d.copied = o.LastGood, true
 	}
 	d.data, err = readFile(d.name, nil)
+	if d.copied && durward.KindOf(err) == durward.NotFound && err != nil {
+		return d, durward.Errorf(durward.Unavailable, "config "+o.User, "there is no last good copy of it; it has never been in use here")
+	}
 	return d, err
 }
 

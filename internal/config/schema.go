@@ -42,7 +42,7 @@ func (n *node) schema() object {
 func special() map[string]object {
 	name := object{"pattern": toolsetName.String()}
 	return map[string]object{
-		"version":  {"const": 1},
+		"version":  {"const": version},
 		"prefix":   {"const": ""},
 		"toolsets": {"propertyNames": name},
 		"servers":  {"propertyNames": object{"allOf": []any{name, object{"not": object{"enum": []string{"local", "builtin", "durward", "host"}}}}}},

@@ -21,43 +21,61 @@ const settleMost = 2 * time.Second
 // Watch calls changed, one call at a time, after any of the files was written,
 // replaced, created or removed and has been quiet for 200 ms, until ctx ends. It
 // watches the directories, because most editors replace the file, and it sees a
-// file that appears later. Directories must exist; one that does not is left out.
-// When nothing can be watched the error is of kind Unavailable; else nil when ctx
-// ends. Symbolic links are followed once, when Watch begins.
+// file that appears later; a directory that does not exist is left out. Files may
+// be symbolic links: a link that leads elsewhere counts as a change. When nothing
+// can be watched the error is of kind Unavailable; when ctx ends it is nil.
 func Watch(ctx context.Context, files []string, changed func()) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "config", "files cannot be watched: %w; changes take effect on SIGHUP or by the service API", err)
 	}
 	defer watcher.Close() //nolint:errcheck // nothing was written
-	watched, err := watchDirectories(watcher, files)
-	if err != nil {
+	absolute := make([]string, len(files))
+	for i, file := range files {
+		if absolute[i], err = filepath.Abs(file); err != nil {
+			return durward.Errorf(durward.Unavailable, "config "+file, "it cannot be watched: %w", err)
+		}
+	}
+	w := newWaiter(watcher, absolute)
+	if err := w.add(); err != nil {
 		return err
 	}
-	w := waiter{watcher: watcher, watched: watched, quiet: time.NewTimer(settle)}
-	w.quiet.Stop()
-	defer w.quiet.Stop()
 	return w.run(ctx, changed)
 }
 
-// watchDirectories watches the directories of files and of what they link to,
-// and returns the paths whose events count.
-func watchDirectories(watcher *fsnotify.Watcher, files []string) (map[string]bool, error) {
-	watched := map[string]bool{}
+// waiter turns events into calls. One goroutine uses it.
+type waiter struct {
+	watcher *fsnotify.Watcher
+	files   []string
+	targets map[string]string // what each file leads to in the end; itself if it is no link
+	quiet   *time.Timer
+	since   time.Time // of the first event that is not reported yet; zero: there is none
+}
+
+func newWaiter(watcher *fsnotify.Watcher, files []string) *waiter {
+	w := &waiter{watcher: watcher, files: files, targets: make(map[string]string), quiet: time.NewTimer(settle)}
+	w.quiet.Stop()
+	for _, file := range files {
+		w.targets[file] = target(file)
+	}
+	return w
+}
+
+// target follows links; a file that is not there leads to itself.
+func target(file string) string {
+	if end, err := filepath.EvalSymlinks(file); err == nil {
+		return end
+	}
+	return file
+}
+
+// add watches the directories of the files and of what they lead to.
+func (w *waiter) add() error {
 	var failed error
 	some := false
-	for _, file := range files {
-		full, err := filepath.Abs(file)
-		if err != nil {
-			return nil, durward.Errorf(durward.Unavailable, "config "+file, "it cannot be watched: %w", err)
-		}
-		paths := []string{full}
-		if target, err := filepath.EvalSymlinks(full); err == nil && target != full {
-			paths = append(paths, target)
-		}
-		for _, path := range paths {
-			watched[path] = true
-			if err := watcher.Add(filepath.Dir(path)); err != nil {
+	for _, file := range w.files {
+		for _, dir := range []string{filepath.Dir(file), filepath.Dir(w.targets[file])} {
+			if err := w.watcher.Add(dir); err != nil {
 				failed = durward.Errorf(durward.Unavailable, "config "+file, "it cannot be watched: %w; changes take effect on SIGHUP or by the service API", err)
 				continue
 			}
@@ -65,20 +83,13 @@ func watchDirectories(watcher *fsnotify.Watcher, files []string) (map[string]boo
 		}
 	}
 	if some {
-		failed = nil
+		return nil
 	}
-	return watched, failed
-}
-
-// waiter turns events into calls.
-type waiter struct {
-	watcher *fsnotify.Watcher
-	watched map[string]bool
-	quiet   *time.Timer
-	since   time.Time // of the first event that is not reported yet; zero: there is none
+	return failed
 }
 
 func (w *waiter) run(ctx context.Context, changed func()) error {
+	defer w.quiet.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -87,7 +98,7 @@ func (w *waiter) run(ctx context.Context, changed func()) error {
 			if !ok {
 				return nil
 			}
-			if w.watched[filepath.Clean(event.Name)] && event.Op != fsnotify.Chmod {
+			if w.concerns(event) {
 				w.wait()
 			}
 		case _, ok := <-w.watcher.Errors:
@@ -100,6 +111,21 @@ func (w *waiter) run(ctx context.Context, changed func()) error {
 			changed()
 		}
 	}
+}
+
+// concerns says whether an event is about one of the files.
+func (w *waiter) concerns(event fsnotify.Event) bool {
+	name, about := filepath.Clean(event.Name), false
+	for _, file := range w.files {
+		now := target(file)
+		if now != w.targets[file] {
+			w.targets[file] = now
+			_ = w.watcher.Add(filepath.Dir(now)) // it is read anyway; only later changes of it would be missed
+			about = true
+		}
+		about = about || (name == file || name == now) && event.Op != fsnotify.Chmod
+	}
+	return about
 }
 
 // wait begins or prolongs the time of quiet.
