@@ -71,6 +71,11 @@ type ToolRules struct {
 type Toolset struct {
 	Name  string
 	Tools []string // globs over offered names ("github__*")
+
+	// Lazy lists only the tools that find and call the others, and Pinned. What
+	// is not listed can still be called by its name.
+	Lazy   bool
+	Pinned []string // globs over offered names: listed though the toolset is lazy
 }
 
 // ServerState is the state of an upstream server.
