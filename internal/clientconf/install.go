@@ -187,7 +187,9 @@ func (w *installer) move(root, want *syntax.Node, paths []Path) error {
 		for _, o := range paths[i:] {
 			if len(o) == len(p) && slices.Equal(o[:n], p[:n]) {
 				keys = append(keys, o[n])
-				want.At(p[:n]).Drop(o[n])
+				for c := want.At(p[:n]); c.Index(o[n]) >= 0; { // also if it is there twice
+					c.Drop(o[n])
+				}
 			}
 		}
 		data, taken, err := syntax.Remove(w.format, w.data, p[:n], keys)
@@ -195,7 +197,10 @@ func (w *installer) move(root, want *syntax.Node, paths []Path) error {
 			return err
 		}
 		w.data = data
-		for _, k := range taken {
+		for i, k := range taken {
+			if slices.ContainsFunc(taken[i+1:], func(o syntax.Taken) bool { return o.Name == k.Name }) {
+				continue // of two, the later one counts
+			}
 			w.record.Moved = append(w.record.Moved, Moved{Path: p[:n], Taken: k})
 		}
 	}

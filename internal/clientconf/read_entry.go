@@ -44,17 +44,20 @@ func (e *entryReader) read() {
 	e.decide()
 }
 
-// isOwn recognises an entry that runs Durward itself.
+// isOwn recognises an entry that runs Durward itself: by two of its name, its
+// program and its argument.
 func (t traits) isOwn(name string, entry *syntax.Node) bool {
-	if entry == nil {
-		return false
-	}
 	command := entry.Get("command").Str()
-	if baseName(command) == "durward" {
-		args := entry.Get("args")
-		return name == ownName || args != nil && len(args.Elems) > 0 && args.Elems[0].Str() == "stdio"
+	if command == "" {
+		return name == ownName && t.remoteKey != "" && entry.Get(t.remoteKey) != nil
 	}
-	return name == ownName && command == "" && t.remoteKey != "" && entry.Get(t.remoteKey) != nil
+	signs := 0
+	for _, sign := range []bool{name == ownName, baseName(command) == ownName, entry.Get("args").Holds("stdio")} {
+		if sign {
+			signs++
+		}
+	}
+	return signs >= 2
 }
 
 // skip says why the entry cannot be served; the first reason stays.

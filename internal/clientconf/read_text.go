@@ -69,7 +69,7 @@ func (e *entryReader) translate(key, where string, v *syntax.Node, at Path) stri
 		case pieceInput:
 			out = append(out, e.input(p.text, key, v, at))
 		default:
-			out = append(out, e.variable(p, v, at))
+			out = append(out, e.variable(p, key, v, at))
 		}
 	}
 	text, ok := join(out)
@@ -80,10 +80,14 @@ func (e *entryReader) translate(key, where string, v *syntax.Node, at Path) stri
 }
 
 // variable translates a variable of the client.
-func (e *entryReader) variable(p piece, v *syntax.Node, at Path) piece {
+func (e *entryReader) variable(p piece, key string, v *syntax.Node, at Path) piece {
 	switch p.kind {
 	case pieceEnv:
 		e.noteVariable(p.text, v, at)
+		if name, fallback, _ := strings.Cut(p.text, ":-"); len(secretSpans(key, fallback)) > 0 {
+			e.say(Warning, CodeSecret, v.Start, at, "has a secret as the default of %s, which is not taken; set the variable for Durward's service", clip(name))
+			p.text = name
+		}
 	case pieceHome:
 		p = piece{pieceEnv, "HOME"}
 	case pieceSlash:

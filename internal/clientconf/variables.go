@@ -44,7 +44,9 @@ var (
 
 // isReference reports whether a text is a variable and nothing else, besides the
 // word that HTTP wants before a token.
-func isReference(text string) bool { return onlyVariable.MatchString(text) }
+func isReference(text string) bool {
+	return onlyVariable.MatchString(text) && !strings.Contains(text, ":-") // a default can be the secret
+}
 
 // split cuts a text of a client into pieces.
 func (d dialect) split(text string) []piece {

@@ -222,7 +222,7 @@ func (d *tomlDoc) textOf(cuts []edit, path []string) string {
 	var dotted, tables strings.Builder
 	nl := newline(d.data)
 	for _, c := range cuts {
-		text := strings.TrimLeft(string(d.data[c.start:c.end]), "\r\n")
+		text := string(d.data[c.start:c.end])
 		if !strings.HasSuffix(text, "\n") {
 			text += nl
 		}
@@ -236,10 +236,11 @@ func (d *tomlDoc) textOf(cuts []edit, path []string) string {
 			dotted.WriteString(joinTOML(e.path[len(path):]) + " = " + value + nl)
 		}
 	}
-	if dotted.Len() > 0 && !strings.HasPrefix(dotted.String(), "[") {
-		return "[" + joinTOML(path) + "]" + nl + dotted.String() + tables.String()
+	out := dotted.String() + tables.String()
+	if dotted.Len() > 0 && !strings.HasPrefix(out, "[") {
+		out = "[" + joinTOML(path) + "]" + nl + out
 	}
-	return dotted.String() + tables.String()
+	return strings.TrimLeft(out, "\r\n")
 }
 
 // inlineAsTable writes an inline table as a table with a header.
