@@ -52,16 +52,35 @@ func printStatus(std Streams, s *client.Status) error {
 	if s.Config.Problem != "" {
 		_, _ = fmt.Fprintf(w, "\tthe file has problems, the last good one runs: %s\n", s.Config.Problem)
 	}
-	_, _ = fmt.Fprintf(w, "\nSERVER\tSTATE\tERA\tTOOLS\tPROMPTS\tRESOURCES\tKEPT BY\t\n")
-	for i := range s.Servers {
-		server := &s.Servers[i]
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t\n", server.Name, server.State, server.Era,
+	if err := w.Flush(); err != nil { // the writer keeps the first error
+		return err
+	}
+	_, err := fmt.Fprint(std.Out, "\n", serverTable(s.Servers))
+	return err
+}
+
+// serverTable has the details of each server below its row. The rows are aligned
+// before the details come in, since a line without columns ends a tabwriter's table.
+func serverTable(servers []durward.ServerStatus) string {
+	var rows strings.Builder
+	w := tabwriter.NewWriter(&rows, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintf(w, "SERVER\tSTATE\tERA\tTOOLS\tPROMPTS\tRESOURCES\tKEPT BY\n")
+	for i := range servers {
+		server := &servers[i]
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\n", server.Name, server.State, server.Era,
 			server.Tools, server.Prompts, server.Resources+server.Templates, server.Confined)
-		for _, line := range details(server) {
-			_, _ = fmt.Fprintf(w, "  %s\n", line)
+	}
+	_ = w.Flush() // a builder takes everything
+	lines := strings.Split(rows.String(), "\n")
+	var out strings.Builder
+	out.WriteString(lines[0] + "\n")
+	for i := range servers {
+		out.WriteString(strings.TrimRight(lines[i+1], " ") + "\n")
+		for _, line := range details(&servers[i]) {
+			out.WriteString("  " + line + "\n")
 		}
 	}
-	return w.Flush() // the writer keeps the first error
+	return out.String()
 }
 
 // details are the lines below a server: why it is not ready, and what is wrong with it.
