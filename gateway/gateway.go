@@ -40,6 +40,7 @@ type Gateway struct {
 	info     []byte // our own raw Implementation object
 
 	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
+	watchers sync.Map      // *Watcher -> Watcher
 	stopping chan struct{} // closed when Close begins; ends subscriptions
 	stopOnce sync.Once
 
@@ -69,7 +70,7 @@ func New(opt Options) (*Gateway, error) {
 	g.launcher = launcher
 	g.set = federation.New(federation.Options{
 		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel,
-		Upstream: opt.Limits.upstream(), Catalog: opt.Limits.catalog(), Log: opt.Log,
+		Upstream: opt.Limits.upstream(), Catalog: opt.Limits.catalog(), Log: opt.Log, State: g.stateChanged,
 	})
 	edges, err := newEdges((*core)(g), opt)
 	if err != nil {

@@ -35,6 +35,9 @@ func (o *observer) Catalog(server string, l *upstream.Listing) {
 // State takes a server's new state: lists say which servers are missing and why.
 func (o *observer) State(server string, st durward.ServerStatus) {
 	s := (*Set)(o)
+	if s.opt.State != nil {
+		s.opt.State(st)
+	}
 	switch st.State {
 	case durward.StateReady, durward.StateDegraded, durward.StateDisabled, durward.StateConfigured:
 		s.offer.missing(server, "", "")

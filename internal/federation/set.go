@@ -26,6 +26,8 @@ type Options struct {
 	Upstream      upstream.Limits // of one server; zero fields mean the defaults
 	Catalog       catalog.Options // bounds of what is offered; Prefix and Info are set by the Set
 	Log           *slog.Logger    // default: discard
+	// State is told of each change of a server's state. It must not block. Default: nobody is.
+	State func(durward.ServerStatus)
 }
 
 // Set is a set of upstream servers. It is safe for concurrent use.

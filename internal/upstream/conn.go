@@ -240,6 +240,7 @@ func (c *conn) retire(grace time.Duration) (string, error) {
 		defer cancel()
 		c.stopErr = c.wire.Stop(ctx)
 		c.diagnosis = c.wire.Diagnose()
+		c.keepStderr()
 	})
 	return c.diagnosis, c.stopErr
 }

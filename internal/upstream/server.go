@@ -51,6 +51,8 @@ type Server struct {
 	noLegacy  bool               // a modern server refused the legacy era
 	confined  string
 
+	lastStderr []byte // of the last primary connection that ended
+
 	nextID  uint64
 	active  int // calls that have a place
 	waiting []*ticket
