@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -88,7 +90,10 @@ func (e *Editor) Rename(path Path, name string) error {
 	}
 	lines := slices.Clone(e.lines)
 	e.replace(lines, key, Quote(name))
-	return e.accept(lines, path, func(now *Source) bool { return now.Has(renamed) && !now.Has(path) })
+	return e.accept(lines, path, func(above map[string]any, _ any) {
+		above[name] = above[path[len(path)-1]]
+		delete(above, path[len(path)-1])
+	})
 }
 
 // Set makes text the value at path, which must be a single value on one line.
@@ -99,7 +104,7 @@ func (e *Editor) Set(path Path, text string) error {
 	}
 	lines := slices.Clone(e.lines)
 	e.replace(lines, value, text)
-	return e.accept(lines, path, func(now *Source) bool { return now.Has(path) })
+	return e.accept(lines, path, nil)
 }
 
 // replace writes text over the scalar n, which is on one line; accept finds out
@@ -130,7 +135,7 @@ func (e *Editor) Remove(path Path) error {
 	if above := path[:len(path)-1]; len(e.src.Keys(above)) == 1 && len(above) > 0 {
 		return e.Remove(above) // an empty mapping would be left
 	}
-	return e.accept(lines, path, func(now *Source) bool { return !now.Has(path) })
+	return e.accept(lines, path, func(above map[string]any, _ any) { delete(above, path[len(path)-1]) })
 }
 
 // blockEnd returns the index of the line after the block that begins at first
@@ -179,7 +184,7 @@ func (e *Editor) Insert(path Path, value string) error {
 		lines[key.Line-1] = strings.TrimRight(strings.TrimSuffix(strings.TrimRight(lines[key.Line-1], " "), "{}"), " ")
 	}
 	lines = slices.Insert(lines, end, block(path[depth:], value, indent)...)
-	return e.accept(lines, path, func(now *Source) bool { return now.Has(path) })
+	return e.accept(lines, path, nil)
 }
 
 // room finds where a mapping takes another key: the line before which, and the indentation.
@@ -223,14 +228,116 @@ func block(path Path, value string, indent int) []string {
 // keyed is a line that begins a mapping or a list.
 var keyed = regexp.MustCompile(`^(- |[A-Za-z0-9_-]+:( |$)|"(\\.|[^"\\])*":( |$))`)
 
-// accept takes the lines if they are what was wanted, and nothing otherwise.
-func (e *Editor) accept(lines []string, path Path, good func(*Source) bool) error {
+// accept takes the lines if what they mean differs from what the document meant
+// in what was wanted and in nothing else; otherwise nothing is changed. change
+// does to the mapping above path what was wanted; nil: path has the value that
+// the lines give it, whatever that is.
+func (e *Editor) accept(lines []string, path Path, change func(above map[string]any, value any)) error {
 	src := Parse(e.name, []byte(strings.Join(lines, "\n")), e.limits)
-	if src.Err() != nil || src.root == nil || !good(src) {
+	if src.Err() != nil || src.root == nil {
 		return e.conflict(path, "cannot be changed in the way it is written; change it by hand")
+	}
+	budget := e.src.limits.Nodes
+	want, okWant := meaning(e.src.root, &budget)
+	got, okGot := meaning(src.root, &budget)
+	if change == nil {
+		change = func(above map[string]any, value any) { above[path[len(path)-1]] = value }
+	}
+	value, there := at(got, path)
+	if !okWant || !okGot || !there && src.Has(path) {
+		return e.conflict(path, "cannot be changed safely: the document repeats keys, or refers to itself; change it by hand")
+	}
+	if want = changed(want, path, value, change); !reflect.DeepEqual(want, got) {
+		return e.conflict(path, "cannot be changed without changing something else too; change it by hand")
 	}
 	e.lines, e.src = lines, src
 	return nil
+}
+
+// single is what a scalar means.
+type single struct{ tag, text string }
+
+// meaning is the value of a node: map[string]any, []any or single. It is not ok
+// for a document that repeats keys, contains itself or is larger than budget.
+func meaning(n *yaml.Node, budget *int) (value any, ok bool) {
+	n = resolve(n)
+	if *budget--; *budget < 0 {
+		return nil, false
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		out := make(map[string]any)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			_, twice := out[key.Value]
+			member, sound := meaning(n.Content[i+1], budget)
+			if twice || !sound || key.Kind != yaml.ScalarNode {
+				return nil, false
+			}
+			out[key.Value] = member
+		}
+		return out, true
+	case yaml.SequenceNode:
+		out := make([]any, 0, len(n.Content))
+		for _, item := range n.Content {
+			member, sound := meaning(item, budget)
+			if !sound {
+				return nil, false
+			}
+			out = append(out, member)
+		}
+		return out, true
+	default:
+		return single{n.Tag, n.Value}, true
+	}
+}
+
+// at returns what is at path.
+func at(value any, path Path) (any, bool) {
+	for _, step := range path {
+		switch x := value.(type) {
+		case map[string]any:
+			below, ok := x[step]
+			if !ok {
+				return nil, false
+			}
+			value = below
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(x) {
+				return nil, false
+			}
+			value = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return value, true
+}
+
+// changed returns value with the change made at path. Mappings on the way that
+// are not there, or empty, are made.
+func changed(value any, path Path, with any, change func(map[string]any, any)) any {
+	if list, ok := value.([]any); ok {
+		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(list) {
+			if len(path) == 1 {
+				list[i] = with
+			} else {
+				list[i] = changed(list[i], path[1:], with, change)
+			}
+		}
+		return list
+	}
+	above, ok := value.(map[string]any)
+	if !ok {
+		above = make(map[string]any)
+	}
+	if len(path) == 1 {
+		change(above, with)
+	} else {
+		above[path[0]] = changed(above[path[0]], path[1:], with, change)
+	}
+	return above
 }
 
 func (e *Editor) conflict(path Path, format string, args ...any) error {
