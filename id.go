@@ -1,8 +1,10 @@
 package durward
 
 import (
-	"crypto/rand"
+	crand "crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
+	"math/rand/v2"
 	"time"
 )
 
@@ -13,15 +15,23 @@ type (
 	SessionID string // one downstream session; a legacy one is its client's Mcp-Session-Id
 )
 
-// NewCallID returns a fresh identifier.
-func NewCallID() CallID { return CallID(newUUID(time.Now())) }
+// NewCallID returns a fresh identifier. It is no secret: it costs no system randomness.
+func NewCallID() CallID {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:8], rand.Uint64()) //nolint:gosec // not a secret
+	binary.LittleEndian.PutUint64(b[8:], rand.Uint64()) //nolint:gosec // not a secret
+	return CallID(uuid(b, time.Now()))
+}
 
 // NewSessionID returns a fresh identifier that cannot be guessed: 74 random bits.
-func NewSessionID() SessionID { return SessionID(newUUID(time.Now())) }
-
-func newUUID(now time.Time) string {
+func NewSessionID() SessionID {
 	var b [16]byte
-	rand.Read(b[:]) // never fails since Go 1.24
+	crand.Read(b[:]) // never fails since Go 1.24
+	return SessionID(uuid(b, time.Now()))
+}
+
+// uuid makes a UUIDv7 of a time and of random bytes.
+func uuid(b [16]byte, now time.Time) string {
 	ms := now.UnixMilli()
 	b[0], b[1], b[2], b[3], b[4], b[5] = byte(ms>>40), byte(ms>>32), byte(ms>>24), byte(ms>>16), byte(ms>>8), byte(ms)
 	b[6] = 0x70 | b[6]&0x0f
