@@ -81,3 +81,38 @@ func checkPromises(t *testing.T, c *config.Config) {
 		t.Fatalf("no prefix with %d servers", enabled)
 	}
 }
+
+// FuzzLayers: whatever the user writes, what the corp layer says is in force.
+func FuzzLayers(f *testing.F) {
+	f.Add(userLayer, corpLayer)
+	f.Add("version: 1", "version: 1\nlocked: [servers.*.env, limits]")
+	f.Add("version: 1\nservers: &a {b: {command: x}}\ntoolsets: {t: {tools: [x]}}", "version: 1\nservers:\nallowed_hosts:\nbuiltin: false")
+	f.Add("version: 1\nservers: {a: {command: x, env: {A: b}}}", "version: 1\nservers: {a: {url: \"http://h/\"}}\ntls: {cert: a, key: b}")
+	f.Fuzz(func(t *testing.T, user, corp string) {
+		if strings.Contains(user+corp, "${file:") {
+			return // what it finds is not the same everywhere
+		}
+		opt := config.Options{Env: env}
+		both, err := config.ParseLayers("user.yaml", []byte(user), "corp.yaml", []byte(corp), opt)
+		if err != nil {
+			if both != nil || durward.KindOf(err) != durward.Invalid {
+				t.Fatalf("%v, %v", both, err)
+			}
+			return
+		}
+		checkPromises(t, both)
+		inForce := map[string]config.Setting{}
+		for _, s := range both.Settings() {
+			inForce[s.Path] = s
+		}
+		alone, err := config.ParseLayers("user.yaml", []byte("version: 1"), "corp.yaml", []byte(corp), opt)
+		if err != nil {
+			return // what the corp layer needs is in the user's file
+		}
+		for _, s := range alone.Settings() {
+			if got := inForce[s.Path]; s.Layer == config.LayerCorp && (got.Layer != s.Layer || got.Value != s.Value || got.Line != s.Line) {
+				t.Fatalf("%s is %+v, want %+v", s.Path, got, s)
+			}
+		}
+	})
+}

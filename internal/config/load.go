@@ -136,7 +136,7 @@ func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	if err != nil {
 		return nil, durward.Errorf(durward.Invalid, op, "it cannot be opened: %w", reason(err))
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
