@@ -17,7 +17,7 @@ const (
 	ClaudeCode     Client = "claude-code" // ~/.claude.json and a project's .mcp.json
 	Cursor         Client = "cursor"
 	VSCode         Client = "vscode"          // mcp.json, of a user or a workspace
-	VSCodeSettings Client = "vscode-settings" // the section "mcp" of settings.json
+	VSCodeSettings Client = "vscode-settings" // the section "mcp" of settings.json: to import from; new entries belong into mcp.json
 	Codex          Client = "codex"
 	Gemini         Client = "gemini"
 	Windsurf       Client = "windsurf"

@@ -201,10 +201,11 @@ type maskedPlace struct {
 // maskText masks secrets in a text as it stands in the file, the whole of it if
 // they are not to be seen there in plain.
 func maskText(raw string, secrets []string) string {
+	const most = 100 // beyond, the whole text is masked: it costs less
 	shown := raw
 	for _, s := range secrets {
 		s = strings.Trim(syntax.QuoteJSON(s), `"`)
-		if !strings.Contains(shown, s) {
+		if !strings.Contains(shown, s) || len(secrets) > most {
 			return `"` + Mask + `"` + strings.Repeat("\n", strings.Count(raw, "\n"))
 		}
 		shown = strings.ReplaceAll(shown, s, Mask)

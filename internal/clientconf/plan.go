@@ -138,24 +138,32 @@ func (b *planner) take(e Entry, f *File, renamed map[string]string) Entry {
 
 // rename puts the plan's names of secrets in place of the file's.
 func (b *planner) rename(text, entry string, f *File, renamed map[string]string) string {
-	const mark = "${secret:"
-	var out strings.Builder
-	for {
-		at := strings.Index(text, mark)
-		if at < 0 {
-			return out.String() + text
-		}
-		out.WriteString(text[:at+len(mark)])
-		escaped := strings.HasSuffix(text[:at], "$")
-		text = text[at+len(mark):]
-		if escaped {
-			continue
-		}
-		name, rest, _ := strings.Cut(text, "}")
+	return eachSecret(text, func(name string) string {
 		if _, done := renamed[name]; !done {
 			renamed[name] = b.adopt(name, entry, f)
 		}
-		out.WriteString(renamed[name] + "}")
+		return secretMark + renamed[name] + "}"
+	})
+}
+
+const secretMark = "${secret:"
+
+// eachSecret replaces the references to secrets in a text of the configuration.
+func eachSecret(text string, by func(name string) string) string {
+	var out strings.Builder
+	for {
+		at := strings.Index(text, secretMark)
+		if at < 0 {
+			return out.String() + text
+		}
+		name, rest, _ := strings.Cut(text[at+len(secretMark):], "}")
+		out.WriteString(text[:at])
+		if strings.HasSuffix(text[:at], "$") { // an escape: the characters themselves
+			out.WriteString(secretMark)
+			text = text[at+len(secretMark):]
+			continue
+		}
+		out.WriteString(by(name))
 		text = rest
 	}
 }
@@ -195,9 +203,7 @@ func fingerprint(e Entry, values map[string]string) string {
 	var b strings.Builder
 	field := func(texts ...string) {
 		for _, text := range texts {
-			for name, value := range values {
-				text = strings.ReplaceAll(text, "${secret:"+name+"}", value)
-			}
+			text = eachSecret(text, func(name string) string { return "\x00" + values[name] + "\x00" })
 			b.WriteString(quoteYAML(text) + ",")
 		}
 		b.WriteByte(';')

@@ -76,15 +76,28 @@ type reader struct {
 	asked   map[string]string // names of values that have to be asked for, by what needs them
 }
 
+// say notes a problem; what comes after the bound is noise.
 func (r *reader) say(s Severity, code Code, offset int, path Path, message string, args ...any) {
+	switch n := len(r.file.Problems); {
+	case n > maxProblems:
+		return
+	case n == maxProblems:
+		s, code, offset, path, message, args = Warning, CodeSize, len(r.data), nil, "there is more to say than the limit of %d remarks; correct these first", []any{maxProblems}
+	}
 	r.file.Problems = append(r.file.Problems, Problem{
 		Severity: s, Code: code, File: r.file.Path, Position: r.position(offset),
 		Path: path.String(), Message: fmt.Sprintf(message, args...),
 	})
 }
 
-// maxEntries bounds the servers of one file.
-const maxEntries = 1000
+// Bounds of what is read out of one file.
+const (
+	maxEntries   = 1000
+	maxSecrets   = 1000
+	maxProblems  = 1000
+	maxItems     = 1000 // arguments, variables or headers of one server
+	maxAttention = 20   // things to complete on one server
+)
 
 func (r *reader) position(offset int) Position {
 	line, column := r.lines.Position(offset)
@@ -93,15 +106,18 @@ func (r *reader) position(offset int) Position {
 
 // sayPlanned is say for a warning that a plan shows in another place.
 func (r *reader) sayPlanned(code Code, offset int, path Path, message string, args ...any) {
+	n := len(r.file.Problems)
 	r.say(Warning, code, offset, path, message, args...)
-	r.file.Problems[len(r.file.Problems)-1].planned = true
+	if n < min(len(r.file.Problems), maxProblems) {
+		r.file.Problems[n].planned = true
+	}
 }
 
 // readContainers reads every place in which servers can be.
 func (r *reader) readContainers() {
-	found := r.readContainer(r.container, "")
+	found := r.readContainer(r.container, r.root.At(r.container), "")
 	if r.client == VSCodeSettings {
-		found = r.readContainer(Path{"mcp.servers"}, "") || found
+		found = r.readContainer(Path{"mcp.servers"}, r.root.Get("mcp.servers"), "") || found
 	}
 	if r.client == ClaudeCode {
 		found = r.readProjects() || found
@@ -113,7 +129,7 @@ func (r *reader) readContainers() {
 		}
 		r.say(Warning, CodePlace, c.Start, other, "%s reads its servers from %q and ignores these; they are taken nevertheless",
 			r.title, Path(r.container).String())
-		found = r.readContainer(other, "") || found
+		found = r.readContainer(other, c, "") || found
 	}
 	if !found {
 		r.missing()
@@ -146,7 +162,7 @@ func (r *reader) readProjects() bool {
 	}
 	for _, m := range projects.Members {
 		before := len(r.file.Entries)
-		found = r.readContainer(Path{"projects", m.Name, "mcpServers"}, m.Name) || found
+		found = r.readContainer(Path{"projects", m.Name, "mcpServers"}, m.Value.Get("mcpServers"), m.Name) || found
 		for i := range r.file.Entries[before:] {
 			e := &r.file.Entries[before+i]
 			e.Disabled = e.Disabled || m.Value.Get("disabledMcpServers").Holds(e.Original)
@@ -155,9 +171,9 @@ func (r *reader) readProjects() bool {
 	return found
 }
 
-// readContainer reads the servers at path; it reports whether there is such a place.
-func (r *reader) readContainer(path Path, scope string) bool {
-	c := r.root.At(path)
+// readContainer reads the servers in c, which is at path; it reports whether
+// there is such a place.
+func (r *reader) readContainer(path Path, c *syntax.Node, scope string) bool {
 	if c == nil || c.Kind == syntax.Null {
 		return false
 	}
@@ -169,17 +185,16 @@ func (r *reader) readContainer(path Path, scope string) bool {
 		r.say(Error, CodeShape, c.Start, path, "must be an object of servers by name, not %s", c.Kind)
 		return true
 	}
+	later := map[string]*syntax.Node{}
 	for _, m := range c.Members {
 		r.names.claim(m.Name)
+		later[m.Name] = m.Value
 	}
-	seen := map[string]bool{}
 	for _, m := range c.Members {
-		if seen[m.Name] {
+		if m.Value != later[m.Name] {
 			r.say(Warning, CodeDuplicate, m.Start, path.in(m.Name), "is there twice; the later one counts")
 			continue
 		}
-		seen[m.Name] = true
-		m.Value = c.Get(m.Name)
 		if !r.readEntry(path.in(m.Name), m.Name, m.Start, m.Value, scope) {
 			break
 		}

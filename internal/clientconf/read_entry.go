@@ -70,7 +70,7 @@ func (e *entryReader) skip(code Code, offset int, at Path, why string) {
 
 // attend says what a person has to complete.
 func (e *entryReader) attend(code Code, offset int, at Path, what string) {
-	if !slices.Contains(e.Attention, what) {
+	if len(e.Attention) < maxAttention && !slices.Contains(e.Attention, what) {
 		e.Attention = append(e.Attention, what)
 		e.sayPlanned(code, offset, at, "%s; the server is taken switched off", what)
 	}
@@ -132,6 +132,10 @@ func (e *entryReader) readArgs(v *syntax.Node, at Path) {
 		if v.Kind != syntax.Null {
 			e.skip(CodeShape, v.Start, at, "args must be a list of texts, one for each argument, not "+v.Kind.String())
 		}
+		return
+	}
+	if len(v.Elems) > maxItems {
+		e.skip(CodeSize, v.Start, at, "it has more arguments than the limit of "+strconv.Itoa(maxItems))
 		return
 	}
 	option := "" // the option whose value the next argument is

@@ -17,6 +17,10 @@ func (e *entryReader) pairs(what string, v *syntax.Node, at Path) []Pair {
 		}
 		return nil
 	}
+	if len(v.Members) > maxItems {
+		e.skip(CodeSize, v.Start, at, "it has more "+what+" entries than the limit of "+strconv.Itoa(maxItems))
+		return nil
+	}
 	var out []Pair
 	for i, m := range v.Members {
 		here := at.in(m.Name)
@@ -197,6 +201,10 @@ func (e *entryReader) secret(proposal, where, value string, v *syntax.Node, at P
 		e.sayPlanned(CodeInput, v.Start, at, "holds only a placeholder; give the real value to ${secret:%s}", name)
 		return name
 	}
+	if len(e.file.Secrets) >= maxSecrets {
+		e.skip(CodeSize, v.Start, at, "the file holds more secrets than the limit of "+strconv.Itoa(maxSecrets))
+		return "TOO_MANY"
+	}
 	secret := NewValue(value)
 	name := freeName(e.secrets, proposal, prefix, secret)
 	if _, there := e.secrets[name]; !there {
@@ -217,16 +225,14 @@ const maxSecretName = 64
 // freeName returns a name for a secret: the one it has already, or one that no
 // other secret has. prefix is the server's name in capitals.
 func freeName(taken map[string]Value, proposal, prefix string, value Value) string {
-	full := secretName(prefix+"_"+proposal, prefix)
-	candidates := []string{secretName(proposal, prefix), full}
+	base := secretName(proposal, prefix)
+	name := base
 	for i := 2; ; i++ {
-		for _, name := range candidates {
-			if other, there := taken[name]; !there || value.Reveal() != "" && other.Equal(value) {
-				return name
-			}
+		if other, there := taken[name]; !there || value.Reveal() != "" && other.Equal(value) {
+			return name
 		}
 		suffix := "_" + strconv.Itoa(i)
-		candidates = []string{full[:min(len(full), maxSecretName-len(suffix))] + suffix}
+		name = base[:min(len(base), maxSecretName-len(suffix))] + suffix
 	}
 }
 

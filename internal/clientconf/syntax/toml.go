@@ -17,6 +17,7 @@ type tomlDoc struct {
 	data  []byte
 	root  *Node
 	exprs []tomlExpr
+	index map[*Node]map[string]*Node // the members of a node by name, while it is built
 }
 
 // tomlExpr is a header or a key with its value.
@@ -35,7 +36,7 @@ func parseTOML(data []byte) (*tomlDoc, *Fault) {
 	if err := toml.Unmarshal(data, &all); err != nil {
 		return nil, tomlFault(data, err)
 	}
-	d := &tomlDoc{data: data, root: &Node{Kind: Object, End: len(data)}}
+	d := &tomlDoc{data: data, root: &Node{Kind: Object, End: len(data)}, index: map[*Node]map[string]*Node{}}
 	p := &unstable.Parser{}
 	p.Reset(data)
 	table, path := d.root, []string(nil)
@@ -46,7 +47,7 @@ func parseTOML(data []byte) (*tomlDoc, *Fault) {
 			keys := tomlKeys(e)
 			path = names(keys)
 			start, end := headerExtent(data, keys)
-			table = d.root.table(keys, start, e.Kind == unstable.ArrayTable)
+			table = d.table(d.root, keys, start, e.Kind == unstable.ArrayTable)
 			d.exprs = append(d.exprs, tomlExpr{header: true, path: path, start: start, end: end})
 		case unstable.KeyValue:
 			if bad := d.keyValue(table, path, e); bad != nil {
@@ -57,6 +58,7 @@ func parseTOML(data []byte) (*tomlDoc, *Fault) {
 	if err := p.Error(); err != nil {
 		return nil, tomlFault(data, err)
 	}
+	d.index = nil
 	return d, nil
 }
 
@@ -138,17 +140,26 @@ func headerExtent(data []byte, keys []Member) (start, end int) {
 	return start, end
 }
 
-// table returns the object at the end of keys, made where it is missing.
-func (n *Node) table(keys []Member, start int, array bool) *Node {
+// add puts a member at the end of a node.
+func (d *tomlDoc) add(n *Node, m Member) {
+	n.Members = append(n.Members, m)
+	if d.index[n] == nil {
+		d.index[n] = map[string]*Node{}
+	}
+	d.index[n][m.Name] = m.Value
+}
+
+// table returns the object at the end of keys below n, made where it is missing.
+func (d *tomlDoc) table(n *Node, keys []Member, start int, array bool) *Node {
 	for i, k := range keys {
-		next := n.Get(k.Name)
+		next := d.index[n][k.Name]
 		last := i == len(keys)-1
 		if next == nil {
 			next = &Node{Kind: Object, Start: start, End: k.End}
 			if array && last {
 				next.Kind = List
 			}
-			n.Members = append(n.Members, Member{Name: k.Name, Start: k.Start, End: k.End, Value: next})
+			d.add(n, Member{Name: k.Name, Start: k.Start, End: k.End, Value: next})
 		}
 		if next.Kind == List {
 			if array && last || len(next.Elems) == 0 {
@@ -169,8 +180,7 @@ func (d *tomlDoc) keyValue(table *Node, path []string, e *unstable.Node) *Fault 
 		return bad
 	}
 	last := keys[len(keys)-1]
-	holder := table.table(keys[:len(keys)-1], start, false)
-	holder.Members = append(holder.Members, Member{Name: last.Name, Start: last.Start, End: last.End, Value: value})
+	d.add(d.table(table, keys[:len(keys)-1], start, false), Member{Name: last.Name, Start: last.Start, End: last.End, Value: value})
 	d.exprs = append(d.exprs, tomlExpr{path: slices.Concat(path, names(keys)), start: start, end: end, value: value})
 	return nil
 }
@@ -230,8 +240,7 @@ func (d *tomlDoc) inline(n *Node, v *unstable.Node, depth int) *Fault {
 		if bad != nil {
 			return bad
 		}
-		holder := n.table(keys[:len(keys)-1], keys[0].Start, false)
-		holder.Members = append(holder.Members, Member{Name: last.Name, Start: last.Start, End: last.End, Value: value})
+		d.add(d.table(n, keys[:len(keys)-1], keys[0].Start, false), Member{Name: last.Name, Start: last.Start, End: last.End, Value: value})
 	}
 	return nil
 }

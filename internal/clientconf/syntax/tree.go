@@ -186,12 +186,24 @@ type Fault struct {
 type Lines struct {
 	data   []byte
 	starts []int // offset of each line
+	counts []int // characters before each block of the text
 }
+
+// block is how many bytes are counted at a time, so that a position in a file
+// that is one long line is found quickly too.
+const block = 4096
 
 // NewLines returns the lines of a text.
 func NewLines(data []byte) Lines {
 	l := Lines{data: data, starts: []int{0}}
+	characters := 0
 	for i, c := range data {
+		if i%block == 0 {
+			l.counts = append(l.counts, characters)
+		}
+		if c&0xC0 != 0x80 { // not the continuation of a character
+			characters++
+		}
 		if c == '\n' {
 			l.starts = append(l.starts, i+1)
 		}
@@ -199,12 +211,27 @@ func NewLines(data []byte) Lines {
 	return l
 }
 
+// characters counts the characters before an offset.
+func (l Lines) characters(offset int) int {
+	if len(l.data) == 0 {
+		return 0
+	}
+	b := min(offset/block, len(l.counts)-1)
+	n := l.counts[b]
+	for _, c := range l.data[b*block : offset] {
+		if c&0xC0 != 0x80 {
+			n++
+		}
+	}
+	return n
+}
+
 // Position returns line and column of an offset, both from 1, the column in
 // characters.
 func (l Lines) Position(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(l.data))
 	line = sort.SearchInts(l.starts, offset+1)
-	return line, utf8.RuneCount(l.data[l.starts[line-1]:offset]) + 1
+	return line, l.characters(offset) - l.characters(l.starts[line-1]) + 1
 }
 
 // Format is the syntax of a file.
