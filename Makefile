@@ -95,7 +95,7 @@ lint: $(TOOLS) $(VULNDB) ## formatting, vet, linters, known vulnerabilities
 fmt: $(TOOLS) ## format the Go code
 	bin/tools/gofumpt -w $$($(GO_SOURCES))
 
-docs: build ## regenerate the references below docs/
+docs: ## regenerate the references below docs/
 	$(GO) generate ./...
 
 # What does not work on a platform is said in the README; it must build there.

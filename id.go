@@ -8,18 +8,20 @@ import (
 	"time"
 )
 
-// Identifiers are UUIDv7 in canonical text form (RFC 9562 §5.7), so that they
-// sort by the time they were made.
-type (
-	CallID    string // one request that passed the gate
-	SessionID string // one downstream session; a legacy one is its client's Mcp-Session-Id
-)
+// CallID names one request that passed the gate. Like all identifiers here it is
+// a UUIDv7 in canonical text form (RFC 9562 §5.7), so that they sort by the time
+// they were made.
+type CallID string
+
+// SessionID names one downstream session; that of a legacy one is its client's
+// Mcp-Session-Id.
+type SessionID string
 
 // NewCallID returns a fresh identifier. It is no secret: it costs no system randomness.
 func NewCallID() CallID {
 	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:8], rand.Uint64()) //nolint:gosec // not a secret
-	binary.LittleEndian.PutUint64(b[8:], rand.Uint64()) //nolint:gosec // not a secret
+	binary.LittleEndian.PutUint64(b[:8], rand.Uint64())
+	binary.LittleEndian.PutUint64(b[8:], rand.Uint64())
 	return CallID(uuid(b, time.Now()))
 }
 

@@ -41,7 +41,7 @@ func TestB11_ChangesAreToldToTheRoutesTheyTouch(t *testing.T) {
 		step.do()
 		s.Tools = append([][]byte(nil), s.Tools...)
 		c := cat.Put(s)
-		got, now := "", ""
+		var got, now string
 		for _, r := range []durward.Route{all, only("a"), only("b"), toolset("x")} {
 			if tools, prompts, resources := c.Touches(r); tools || prompts || resources {
 				got += fmt.Sprintf(" %s:%s%s%s", r, flag(tools, "t"), flag(prompts, "p"), flag(resources, "r"))

@@ -121,8 +121,8 @@ func startService(ctx context.Context, service *client.Client) error {
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
 	}
-	defer log.Close()                                                    //nolint:errcheck // the service has its own descriptor
-	cmd := exec.Command(self, "serve", "--idle-exit", idleExit.String()) //nolint:gosec,noctx // ourselves; it outlives us
+	defer log.Close()                                                    // the service has its own descriptor
+	cmd := exec.Command(self, "serve", "--idle-exit", idleExit.String())
 	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, detached()
 	if err := cmd.Start(); err != nil {
 		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
@@ -144,7 +144,7 @@ func awaitService(ctx context.Context, service *client.Client, ended <-chan erro
 		select {
 		case <-ctx.Done():
 			return durward.Errorf(durward.Unavailable, "", "the service did not come up within %s; see %s", startTimeout, paths.ServiceLog())
-		case <-ended:
+		case _ = <-ended:
 			ended = nil // another one may hold the lock and be about to answer
 		case <-tick.C:
 		}

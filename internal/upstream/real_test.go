@@ -302,7 +302,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	session := "s" + string(rune('a'+s.session.Load()))
+	session := "s" + string('a'+s.session.Load())
 	switch {
 	case m.Method == "server/discover":
 		w.WriteHeader(http.StatusBadRequest)

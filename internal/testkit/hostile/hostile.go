@@ -170,11 +170,11 @@ func (s *server) answer(m *message) {
 }
 
 func appendTo(file string, data []byte) {
-	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600) //nolint:gosec // a test's own file
+	f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		panic(err)
 	}
-	defer f.Close() //nolint:errcheck // a test's own file
+	defer f.Close() // a test's own file
 	if _, err := f.Write(data); err != nil {
 		panic(err)
 	}

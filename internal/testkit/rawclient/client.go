@@ -139,7 +139,7 @@ func (c *Client) Raw(req *http.Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() // read to its end
 	a := &Answer{Status: resp.StatusCode, Header: resp.Header}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		return a, readEvents(resp.Body, func(m wire.Message) bool {
@@ -180,7 +180,7 @@ func (c *Client) Stream(ctx context.Context, params string, f func(wire.Message)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // the stream is over
+	defer resp.Body.Close() // the stream is over
 	if resp.StatusCode != http.StatusOK {
 		return errors.New(resp.Status)
 	}
