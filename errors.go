@@ -37,7 +37,7 @@ func (k Kind) String() string {
 func ParseKind(s string) (Kind, error) {
 	for i, name := range kindNames {
 		if s == name {
-			return Kind(i), nil //nolint:gosec // below len(kindNames)
+			return Kind(i), nil
 		}
 	}
 	return Internal, fmt.Errorf("%q is no kind of error", s)

@@ -71,7 +71,7 @@ type harness struct {
 
 func (b *harness) build(ctx context.Context) error {
 	for name, pkg := range map[string]string{"durward": "./cmd/durward", "echo": "./bench/echo"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(b.dir, name), pkg) //nolint:gosec // fixed arguments
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(b.dir, name), pkg)
 		cmd.Stderr = os.Stderr
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if err := cmd.Run(); err != nil {

@@ -31,7 +31,7 @@ func (p *process) stop() {
 
 // echoHTTP starts the echo server over HTTP.
 func (b *harness) echoHTTP(ctx context.Context, args ...string) (*process, endpoint, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "echo"), append([]string{"-http", "127.0.0.1:0"}, args...)...) //nolint:gosec // ours
+	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "echo"), append([]string{"-http", "127.0.0.1:0"}, args...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -54,7 +54,7 @@ func (b *harness) gateway(ctx context.Context, config string) (*process, endpoin
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, endpoint{}, err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "durward"), "serve", "--config", file) //nolint:gosec // ours
+	cmd := exec.CommandContext(ctx, filepath.Join(b.dir, "durward"), "serve", "--config", file)
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state, "XDG_RUNTIME_DIR="+state)
 	if err := cmd.Start(); err != nil {
@@ -65,7 +65,7 @@ func (b *harness) gateway(ctx context.Context, config string) (*process, endpoin
 	if err != nil {
 		return p, endpoint{}, err
 	}
-	token, err := os.ReadFile(filepath.Join(state, "durward", "token")) //nolint:gosec // ours
+	token, err := os.ReadFile(filepath.Join(state, "durward", "token"))
 	if err != nil {
 		return p, endpoint{}, err
 	}
@@ -79,7 +79,7 @@ func awaitFile(ctx context.Context, path string) (string, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if data, err := os.ReadFile(path); err == nil && len(data) > 0 { //nolint:gosec // ours
+		if data, err := os.ReadFile(path); err == nil && len(data) > 0 {
 			return strings.TrimSpace(string(data)), nil
 		}
 		select {

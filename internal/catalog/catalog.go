@@ -114,7 +114,6 @@ func (c *Catalog) declared(spec *durward.Server, r *rules) *member {
 	return newMember(spec, r, old.stock, c.naming)
 }
 
-//nolint:gochecknoglobals // constant
 var toolsetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
 
 // ReplaceToolsets replaces the toolsets. On error (Invalid) nothing changes.

@@ -22,7 +22,7 @@ const (
 func (v *View) cursor(k Kind, at position) string {
 	check := v.cursorCheck(k, at.part)
 	b := append([]byte{cursorVersion}, check[:]...)
-	b = binary.AppendUvarint(b, uint64(at.entry)) //nolint:gosec // not negative
+	b = binary.AppendUvarint(b, uint64(at.entry))
 	b = append(b, v.parts[at.part].member.spec.Name...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -59,5 +59,5 @@ func (v *View) position(k Kind, cursor string) (position, error) {
 	if !ok || v.cursorCheck(k, i) != [checkSize]byte(b[1:1+checkSize]) || entry >= uint64(len(v.parts[i].shelf.lists[k])) {
 		return position{}, refused
 	}
-	return position{i, int(entry)}, nil //nolint:gosec // below the length of a list
+	return position{i, int(entry)}, nil
 }

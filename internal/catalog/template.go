@@ -97,7 +97,7 @@ func (p pattern) begins(uri string) bool {
 func (p piece) skipLiteral(uri string, reached, next []int32) []int32 {
 	for _, at := range reached {
 		if strings.HasPrefix(uri[at:], p.literal) {
-			next = append(next, at+int32(len(p.literal))) //nolint:gosec // at most maxTemplate
+			next = append(next, at+int32(len(p.literal)))
 		}
 	}
 	return next
@@ -109,9 +109,9 @@ func (p piece) expand(uri string, reached, next []int32) []int32 {
 		if at <= end {
 			continue // in the same run, which it would extend to the same end
 		}
-		end = int32(len(uri)) //nolint:gosec // at most 3*maxMatched
+		end = int32(len(uri))
 		if n := strings.IndexAny(uri[at:], *p.stop); n >= 0 {
-			end = at + int32(n) //nolint:gosec // within uri
+			end = at + int32(n)
 		}
 		for i := at; i <= end; i++ {
 			next = append(next, i)

@@ -18,8 +18,6 @@ var (
 )
 
 // comments returns the comments of all types, and of all fields by "type.Field".
-//
-//nolint:gochecknoglobals // computed once, never changed
 var comments = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
 	for _, source := range []string{fileSource, limitsSource} {

@@ -39,7 +39,7 @@ func afterGC() {
 
 // gcPercent is the growth that gives a heap of live bytes its headroom.
 func gcPercent(live uint64) int {
-	return int(min(gcMost, max(gcDefault, gcHeadroom*100/max(live, 1)))) //nolint:gosec // at most gcMost
+	return int(min(gcMost, max(gcDefault, gcHeadroom*100/max(live, 1))))
 }
 
 // heapLive returns the bytes that the last collection found in use.

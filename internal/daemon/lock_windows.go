@@ -11,7 +11,7 @@ import (
 // lockState makes sure that one service uses a state directory. The system
 // drops the lock with the process, however it ends.
 func lockState(path string) (unlock func() error, err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in our own state directory
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, durward.Errorf(durward.Unavailable, "state", "%w", err)
 	}

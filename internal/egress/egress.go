@@ -60,7 +60,7 @@ func proxyOf(s durward.Server) (func(*http.Request) (*url.URL, error), error) {
 	case "":
 		return http.ProxyFromEnvironment, nil
 	case "none":
-		return nil, nil //nolint:nilnil // http.Transport takes nil for "no proxy"
+		return nil, nil
 	}
 	u, err := url.Parse(s.Proxy)
 	if err != nil || u.Host == "" {
@@ -71,7 +71,7 @@ func proxyOf(s durward.Server) (func(*http.Request) (*url.URL, error), error) {
 
 func rootsOf(s durward.Server) (*x509.CertPool, error) {
 	if s.CAFile == "" {
-		return nil, nil //nolint:nilnil // tls.Config takes nil for the system's roots
+		return nil, nil
 	}
 	pem, err := os.ReadFile(s.CAFile)
 	if err != nil {

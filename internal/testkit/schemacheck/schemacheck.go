@@ -225,7 +225,6 @@ func (c *checker) object(path string, n node, types []string, depth int) {
 	}
 }
 
-//nolint:gochecknoglobals // constant
 var propertyName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // required checks that what is required exists, and where all must be required that all are.

@@ -24,7 +24,6 @@ func (r *remote) contentOf(resp *http.Response) (io.Reader, error) {
 	}
 }
 
-//nolint:gochecknoglobals // a pool has no state that anyone can observe
 var gzipReaders = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
 // gunzip decompresses as it is read; the header is read with the first byte

@@ -9,7 +9,6 @@ import (
 	"durward/internal/wire"
 )
 
-//nolint:gochecknoglobals // a pool has no state that anyone can observe
 var messages = sync.Pool{New: func() any { return new(wire.Message) }}
 
 // hear handles an event that carries a message of the server. related is the call

@@ -39,7 +39,7 @@ func (p *position) pause() time.Duration {
 		return d // exactly
 	}
 	d = min(d<<min(p.misses, 16), resumeMost)
-	return d*4/5 + rand.N(d*2/5+1) //nolint:gosec // jitter
+	return d*4/5 + rand.N(d*2/5+1)
 }
 
 // wait waits before an attempt; false if ctx ended.

@@ -98,7 +98,7 @@ func (s *streamable) ask(ctx context.Context, o *opening) answer {
 	a := s.openingAnswer(resp)
 	if o.method == wire.MethodInitialize {
 		if a.foreign != "" {
-			s.refused.Store(int32(resp.StatusCode)) //nolint:gosec // a status has three digits
+			s.refused.Store(int32(resp.StatusCode))
 		}
 		if a.result != nil {
 			if s.session, err = sessionOf(resp.Header); err != nil {

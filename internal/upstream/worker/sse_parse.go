@@ -57,7 +57,6 @@ type sseReader struct {
 	heard  bool // a reconnection time was given
 }
 
-//nolint:gochecknoglobals // a pool has no state that anyone can observe
 var sseBuffers = sync.Pool{New: func() any { return new([sseBuffer]byte) }}
 
 // newSSEReader reads events from src whose data is at most limit bytes long.
