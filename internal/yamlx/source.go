@@ -41,8 +41,9 @@ type Source struct {
 	root     *yaml.Node // nil when the document could not be parsed
 	hidden   map[int]bool
 	problems Problems
-	faulty   map[string]bool // paths of the problems Decode found
-	known    map[fault]bool  // what was reported through one alias is not repeated for the next
+	faulty   map[string]bool               // paths of the problems Decode found
+	index    map[*yaml.Node]map[string]int // of the keys of large mappings
+	known    map[fault]bool                // what was reported through one alias is not repeated for the next
 }
 
 // fault is what makes two problems the same one.
@@ -205,7 +206,7 @@ func (s *Source) find(path Path) (key, value *yaml.Node) {
 		if key != nil {
 			above = key
 		}
-		k, v := child(resolve(value), step)
+		k, v := s.child(resolve(value), step)
 		if v == nil {
 			return above, nil
 		}
@@ -223,17 +224,44 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-func child(n *yaml.Node, step string) (key, value *yaml.Node) {
-	if n == nil {
-		return nil, nil
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
+// manyKeys is from how many keys on a mapping is given an index.
+const manyKeys = 16
+
+// member returns the key called step of a mapping, and its value. Of a key that
+// is there twice it is the first.
+func (s *Source) member(n *yaml.Node, step string) (key, value *yaml.Node) {
+	if len(n.Content) < 2*manyKeys {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == step {
 				return n.Content[i], n.Content[i+1]
 			}
 		}
+		return nil, nil
+	}
+	if s.index == nil {
+		s.index = make(map[*yaml.Node]map[string]int)
+	}
+	index, ok := s.index[n]
+	if !ok {
+		index = make(map[string]int, len(n.Content)/2)
+		for i := len(n.Content) - 2; i >= 0; i -= 2 {
+			index[n.Content[i].Value] = i
+		}
+		s.index[n] = index
+	}
+	if i, ok := index[step]; ok {
+		return n.Content[i], n.Content[i+1]
+	}
+	return nil, nil
+}
+
+func (s *Source) child(n *yaml.Node, step string) (key, value *yaml.Node) {
+	if n == nil {
+		return nil, nil
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return s.member(n, step)
 	case yaml.SequenceNode:
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
 			return nil, n.Content[i]
