@@ -11,5 +11,6 @@
 // themselves by struct tags (see [Source.Decode]) and add their own checks with
 // [Source.Report].
 //
-// Start with [Parse]; then [Source.Decode]; then [Source.Err].
+// Start with [Parse]; then [Source.Decode]; then [Source.Err]. To change a document
+// without touching what is not changed, start with [Edit].
 package yamlx
