@@ -23,7 +23,7 @@ func floors() map[string]int {
 		// exchange is the one package of the first floor that its neighbours may import.
 		"internal/exchange":  1,
 		"internal/transport": 1, "internal/session": 1, "internal/identity": 1, "internal/catalog": 1,
-		"internal/upstream": 1, "internal/builtin": 1, "internal/launch": 1, "internal/egress": 1,
+		"internal/upstream": 1, "internal/builtin": 1, "internal/launch": 1, "internal/egress": 1, "internal/toolsearch": 1,
 		"internal/federation": 3, "federation": 3, "gateway": 3,
 		"internal/config": 4, "internal/telemetry": 4, "internal/control": 4, "internal/daemon": 4,
 		"client": 5, "internal/cli": 5, "cmd": 6,
@@ -55,7 +55,7 @@ func owners() map[string][]string {
 		"github.com/tailscale/hujson":     {"internal/clientconf"},
 		"github.com/pelletier/go-toml/v2": {"internal/clientconf"},
 		"github.com/fsnotify/fsnotify":    {"internal/config"},
-		"github.com/google/jsonschema-go": {"internal/config"},
+		"github.com/google/jsonschema-go": {"internal/config", "internal/control", "internal/cli"},
 		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/daemon"},
 	}
 }
