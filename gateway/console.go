@@ -86,6 +86,9 @@ func (e *CallError) As(target any) bool {
 	return ok
 }
 
+// RawError returns Raw.
+func (e *CallError) RawError() json.RawMessage { return e.Raw }
+
 func (e *CallError) kind() durward.Kind {
 	switch e.Code {
 	case wire.CodeInvalidParams, wire.CodeInvalidRequest, wire.CodeMethodNotFound, wire.CodeHeaderMismatch, wire.CodeMissingCapability:

@@ -110,7 +110,9 @@ func awaitWord(t *testing.T, from chan string, want string) {
 // The stderr of a server can be read while it runs and after it has ended.
 func TestB26_ServerStderr(t *testing.T) {
 	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("dead", "-start", "crash")}})
-	g.await(t, "dead", func(s durward.ServerStatus) bool { return s.State == durward.StateBackoff && strings.Contains(s.Reason, "stderr") })
+	g.await(t, "dead", func(s durward.ServerStatus) bool {
+		return s.State == durward.StateBackoff && strings.Contains(s.Reason, "stderr")
+	})
 	said, err := g.ServerStderr("dead")
 	if err != nil || len(said) == 0 {
 		t.Errorf("%q %v", said, err)

@@ -1,58 +1,102 @@
 // Package control is the server of the service API: HTTP and JSON under
 // /api/v1 for the owner of the service, and the health checks for everybody.
-// Package client is its other end.
+// Package client is its other end and declares its vocabulary.
+//
+// All routes stand in one table: see routes. The OpenAPI document is made of it.
 package control
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"durward"
 	"durward/client"
 )
 
-// Service is what the API shows and steers.
+// Service says how the service is.
 type Service interface {
 	Status() client.Status
 	// Ready reports why the service should not get traffic; nil when it may.
 	Ready() error
+}
+
+// Servers changes which servers there are, in the user's configuration file.
+type Servers interface {
+	Add(ctx context.Context, s client.NewServer) (*client.Server, error)
+	Remove(ctx context.Context, name string) error
+	// Enable writes whether a server is enabled; then its state is returned.
+	Enable(ctx context.Context, name string, enabled bool) (*client.Server, error)
+}
+
+// Steering looks at servers and steers them.
+type Steering interface {
+	Show(ctx context.Context, name string) (*client.Server, error)
+	Refresh(ctx context.Context, name string) error
+	Restart(ctx context.Context, name string) error
+	Stderr(name string) (string, error)
+}
+
+// Offer is what clients are offered, and calls of it.
+type Offer interface {
+	// Items lists what is offered of one kind: tools, prompts, resources, templates.
+	Items(ctx context.Context, caller durward.Caller, kind string, f client.Filter) ([]client.Item, error)
+	// Do makes an MCP request; notify, which may be nil, gets its notifications.
+	Do(ctx context.Context, caller durward.Caller, method string, params json.RawMessage, notify func(string, json.RawMessage)) (json.RawMessage, error)
+}
+
+// Configuration reads and checks the configuration.
+type Configuration interface {
+	Config() client.Config
+	Validate(text string) client.Validated
 	// Reload reads the configuration anew.
 	Reload() error
 }
 
-// Options configure the API.
+// Options configure the API. All are required but those that say otherwise.
 type Options struct {
-	Service Service
-	// Authorize says why the request is not from the owner; nil when it is.
-	Authorize func(*http.Request) error
+	Service       Service
+	Servers       Servers
+	Steering      Steering
+	Offer         Offer
+	Configuration Configuration
+	// Watch has f called with what happens until stop is called. f does not block.
+	Watch func(f func(client.Event)) (stop func())
+	// Authorize says who sends a request, or why it is not the owner.
+	Authorize func(*http.Request) (durward.Caller, error)
+	// Done ends event streams when it is closed. Default: they end with their readers.
+	Done <-chan struct{}
+	// KeepAlive is how long a stream may be silent; then a comment is sent. Default 15 s.
+	KeepAlive time.Duration
+	// Version of the service, for the OpenAPI document. Default "dev".
+	Version string
 }
+
+// maxBody bounds the body of a request, in bytes. Calls may carry as much as an
+// MCP message.
+const maxBody = 32 << 20
+
+// api is the server.
+type api struct{ opt Options }
 
 // New returns the handler of /api/v1, /healthz and /readyz.
 func New(opt Options) http.Handler {
-	mux := http.NewServeMux()
-	owner := func(pattern string, h func(http.ResponseWriter, *http.Request) error) {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			err := opt.Authorize(r)
-			if err == nil {
-				err = h(w, r)
-			}
-			if err != nil {
-				WriteError(w, err)
-			}
-		})
+	if opt.KeepAlive <= 0 {
+		opt.KeepAlive = 15 * time.Second
 	}
-	owner("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) error {
-		return writeJSON(w, http.StatusOK, opt.Service.Status())
-	})
-	owner("POST /api/v1/reload", func(w http.ResponseWriter, _ *http.Request) error {
-		if err := opt.Service.Reload(); err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	})
-	owner("GET /api/v1/runtime", runtimeStats)
-	owner("GET /api/v1/runtime/profile", cpuProfile)
+	if opt.Version == "" {
+		opt.Version = "dev"
+	}
+	a := &api{opt: opt}
+	mux := http.NewServeMux()
+	for _, r := range routes() {
+		mux.Handle(r.method+" "+r.path, a.handler(r))
+	}
+	mux.Handle("/api/v1/", a.handler(route{serve: func(*api, http.ResponseWriter, *request) error {
+		return durward.Errorf(durward.NotFound, "", "the service API has no such route; see /api/v1/openapi.json")
+	}}))
 	// These two say yes or no and nothing else: anybody may ask.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -63,45 +107,56 @@ func New(opt Options) http.Handler {
 	return mux
 }
 
+// request is a request whose sender is known.
+type request struct {
+	*http.Request
+	caller durward.Caller
+}
+
+func (a *api) handler(rt route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller, err := a.opt.Authorize(r)
+		if err == nil {
+			caller.Entrance = durward.EntranceConsole
+			caller.Client = durward.ClientInfo{Name: "service API"}
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			err = rt.serve(a, w, &request{r, caller})
+		}
+		if err != nil {
+			WriteError(w, err)
+		}
+	})
+}
+
+// body reads a JSON body. What the route does not know is refused.
+func (r *request) body(into any) error {
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return durward.Errorf(durward.Invalid, "", "the body is not the JSON that is wanted here: %w", err)
+	}
+	if dec.More() {
+		return durward.Errorf(durward.Invalid, "", "the body holds more than one JSON value")
+	}
+	return nil
+}
+
 func writeJSON(w http.ResponseWriter, status int, v any) error {
-	data, err := json.Marshal(v)
+	data, err := encode(v)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, err = w.Write(append(data, '\n'))
-	return err
+	_, _ = w.Write(data) // the client is gone if this fails
+	return nil
 }
 
-// WriteError answers with a structured error: its kind and its message.
-func WriteError(w http.ResponseWriter, err error) {
-	kind := durward.KindOf(err)
-	body := map[string]any{"error": map[string]string{"kind": kind.String(), "message": err.Error()}}
-	data, _ := json.Marshal(body) //nolint:errchkjson // strings always encode
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(StatusOf(kind))
-	_, _ = w.Write(append(data, '\n')) // the client is gone if this fails
-}
-
-// StatusOf maps a kind of error to the HTTP status of the service API.
-func StatusOf(kind durward.Kind) int {
-	switch kind {
-	case durward.Invalid:
-		return http.StatusBadRequest
-	case durward.Unauthenticated:
-		return http.StatusUnauthorized
-	case durward.Denied:
-		return http.StatusForbidden
-	case durward.NotFound:
-		return http.StatusNotFound
-	case durward.Conflict:
-		return http.StatusConflict
-	case durward.Unavailable:
-		return http.StatusServiceUnavailable
-	case durward.Timeout, durward.Unknown:
-		return http.StatusGatewayTimeout
-	default:
-		return http.StatusInternalServerError
-	}
+// encode is json.Marshal that leaves <, > and & as they are, and ends the line.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
 }

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"durward"
+	"durward/client"
 )
 
 // runtimeStats answers with the figures of the Go runtime that benchmarks and
 // support need.
-func runtimeStats(w http.ResponseWriter, _ *http.Request) error {
+func (*api) runtimeStats(w http.ResponseWriter, _ *request) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return writeJSON(w, http.StatusOK, map[string]uint64{
-		"mallocs": m.Mallocs, "alloc_bytes": m.TotalAlloc, "heap_bytes": m.HeapAlloc, "sys_bytes": m.Sys,
-		"gc": uint64(m.NumGC), "goroutines": uint64(runtime.NumGoroutine()), //nolint:gosec // never negative
+	return writeJSON(w, http.StatusOK, client.Runtime{
+		Mallocs: m.Mallocs, AllocBytes: m.TotalAlloc, HeapBytes: m.HeapAlloc, SysBytes: m.Sys,
+		GC: uint64(m.NumGC), Goroutines: uint64(runtime.NumGoroutine()),
 	})
 }
 
@@ -25,7 +26,7 @@ func runtimeStats(w http.ResponseWriter, _ *http.Request) error {
 const maxProfile = 300
 
 // cpuProfile records a CPU profile for ?seconds=N (default 10) and sends it.
-func cpuProfile(w http.ResponseWriter, r *http.Request) error {
+func (*api) cpuProfile(w http.ResponseWriter, r *request) error {
 	seconds := 10
 	if s := r.URL.Query().Get("seconds"); s != "" {
 		n, err := strconv.Atoi(s)

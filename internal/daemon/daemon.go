@@ -15,7 +15,6 @@ import (
 	"durward"
 	"durward/gateway"
 	"durward/internal/config"
-	"durward/internal/control"
 	"durward/internal/identity"
 	"durward/internal/paths"
 	"durward/internal/telemetry"
@@ -26,6 +25,9 @@ type Options struct {
 	// ConfigFile is the configuration. Empty means the user's own file, or the
 	// defaults if there is none.
 	ConfigFile string
+	// LastGood starts with the copy of the configuration that ran last, instead of
+	// the file itself.
+	LastGood bool
 	// Demo runs the embedded configuration and reads no file.
 	Demo    bool
 	Version string
@@ -43,9 +45,15 @@ type Service struct {
 	activity *activity
 	address  string // of HTTP
 	token    string // file of the bearer token; empty without one
+	events   events
+	stopping chan struct{} // closed when Close begins
+	stop     sync.Once
+
+	changes sync.Mutex // serialises what changes the configuration, running or on disk
 
 	mu      sync.Mutex // guards all below
 	config  *config.Config
+	seen    fingerprint // of the files, as they were read last
 	loaded  time.Time
 	problem error // of the file as it is now, when it is not what runs
 
@@ -54,7 +62,7 @@ type Service struct {
 
 // Start starts a service. On error nothing is left running.
 func Start(opt Options) (s *Service, err error) {
-	begun := &Service{opt: opt, started: time.Now(), activity: newActivity()}
+	begun := &Service{opt: opt, started: time.Now(), activity: newActivity(), stopping: make(chan struct{})}
 	s = begun
 	defer func() {
 		if err != nil {
@@ -65,7 +73,7 @@ func Start(opt Options) (s *Service, err error) {
 	if s.config, err = s.load(); err != nil {
 		return nil, err
 	}
-	s.loaded = time.Now()
+	s.seen, s.loaded = s.look(), time.Now()
 	if s.log, err = telemetry.NewLogger(opt.LogTo, s.config.Log.Level, s.config.Log.Format); err != nil {
 		return nil, err
 	}
@@ -92,6 +100,8 @@ func Start(opt Options) (s *Service, err error) {
 		return nil, durward.Errorf(durward.Unavailable, "state", "%w", err)
 	}
 	s.later(func() error { return ignoreMissing(os.Remove(paths.Address())) })
+	s.keepGood(s.config)
+	s.watchFiles()
 	return s, nil
 }
 
@@ -104,19 +114,6 @@ func ignoreMissing(err error) error {
 
 // later notes what Close has to undo.
 func (s *Service) later(undo func() error) { s.undo = append(s.undo, undo) }
-
-// load reads the configuration the service was started with. A file that was
-// there once may not be missing later: that is a mishap, not a wish.
-func (s *Service) load() (*config.Config, error) {
-	s.mu.Lock()
-	had := s.config != nil && s.config.HasUserFile()
-	s.mu.Unlock()
-	opt := config.Options{User: s.opt.ConfigFile, Demo: s.opt.Demo, Corp: config.CorpFile, Env: os.LookupEnv}
-	if opt.User == "" {
-		opt.User, opt.Optional = paths.Config(), !had
-	}
-	return config.Load(opt)
-}
 
 // takeState makes the state directory ours.
 func (s *Service) takeState() error {
@@ -147,6 +144,8 @@ func (s *Service) startGateway() error {
 	}
 	s.gateway = g
 	s.later(g.Close)
+	stop := g.Watch((*watcher)(s))
+	s.later(func() error { stop(); return nil })
 	return nil
 }
 
@@ -159,36 +158,6 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 		},
 		Limits: gateway.Limits(c.Limits),
 	}
-}
-
-// publicHandler serves what is reached by HTTP: the MCP routes and the health checks.
-func (s *Service) publicHandler() http.Handler {
-	api := control.New(control.Options{Service: s, Authorize: func(*http.Request) error {
-		return durward.Errorf(durward.NotFound, "", "the service API is on the unix socket only")
-	}})
-	mcp := s.gateway.Handler()
-	return s.activity.watch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
-			api.ServeHTTP(w, r)
-			return
-		}
-		mcp.ServeHTTP(w, r)
-	}))
-}
-
-// ownerHandler serves what is reached over the unix socket: all of it.
-func (s *Service) ownerHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", s.activity.watch(s.gateway.Handler()))
-	api := control.New(control.Options{Service: s, Authorize: func(r *http.Request) error {
-		_, err := s.gateway.Admit(r)
-		return err
-	}})
-	mux.Handle("/api/v1/", api)
-	mux.Handle("/healthz", api)
-	mux.Handle("/readyz", api)
-	mux.Handle("/api/v1/stdio", s.activity.watch(s.gateway.StdioHandler()))
-	return mux
 }
 
 // serve serves a listener until Close.
@@ -228,6 +197,7 @@ func (s *Service) Run(ctx context.Context) {
 // Close ends the service: clients first, then servers. It returns when all of
 // their processes are gone.
 func (s *Service) Close() error {
+	s.stop.Do(func() { close(s.stopping) })
 	var errs []error
 	if s.gateway != nil { // streams end before the listeners wait for them
 		errs = append(errs, s.gateway.Close())

@@ -3,7 +3,6 @@ package daemon
 import (
 	"os"
 	"slices"
-	"time"
 
 	"durward"
 	"durward/client"
@@ -52,30 +51,6 @@ func (s *Service) Ready() error {
 			return durward.Errorf(durward.Unavailable, "server "+server.Name, "it is still connecting for the first time")
 		}
 	}
-	return nil
-}
-
-// Reload reads the configuration anew. A file with problems changes nothing:
-// what runs goes on, and Status tells the problem.
-func (s *Service) Reload() error {
-	next, err := s.load()
-	if err == nil {
-		s.mu.Lock()
-		err = fixed(s.config, next)
-		s.mu.Unlock()
-	}
-	if err == nil {
-		err = s.gateway.Reload(s.gatewayOptions(next))
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.problem = err
-	if err != nil {
-		s.log.Error("the configuration was not reloaded; the old one runs on", "file", s.file(), "error", err)
-		return err
-	}
-	s.config, s.loaded = next, time.Now()
-	s.log.Info("configuration reloaded", "file", s.file(), "servers", len(next.Servers))
 	return nil
 }
 

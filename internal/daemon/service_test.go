@@ -24,11 +24,15 @@ import (
 	"durward/internal/daemon"
 	"durward/internal/launch"
 	"durward/internal/paths"
+	"durward/internal/testkit/hostile"
 	"durward/internal/testkit/rawclient"
 )
 
 func TestMain(m *testing.M) {
 	launch.MaybeInit()
+	if hostile.Asked() {
+		hostile.Main()
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,69 @@
+package control_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"durward/internal/control"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/openapi.json")
+
+// The committed document is what the service would serve. go test ./internal/control -update writes it.
+func TestTheOpenAPIDocumentIsUpToDate(t *testing.T) {
+	doc, err := control.OpenAPI("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join("..", "..", "docs", "reference", "openapi.json")
+	if *update {
+		if err := os.WriteFile(file, doc, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := os.ReadFile(file)
+	if err != nil || !bytes.Equal(old, doc) {
+		t.Errorf("%s is stale (%v): run go test ./internal/control -update", file, err)
+	}
+}
+
+func TestTheOpenAPIDocumentIsSound(t *testing.T) {
+	doc, err := control.OpenAPI("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct {
+		OpenAPI string `json:"openapi"`
+		Paths   map[string]map[string]struct {
+			ID        string `json:"operationId"`
+			Summary   string `json:"summary"`
+			Responses map[string]any
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(doc, &d); err != nil || !strings.HasPrefix(d.OpenAPI, "3.1.") || len(d.Paths) < 15 {
+		t.Fatalf("%v %s, %d paths", err, d.OpenAPI, len(d.Paths))
+	}
+	ids := map[string]bool{}
+	for path, operations := range d.Paths {
+		for method, op := range operations {
+			if op.ID == "" || ids[op.ID] || op.Summary == "" || len(op.Responses) < 2 {
+				t.Errorf("%s %s: %+v", method, path, op)
+			}
+			ids[op.ID] = true
+		}
+	}
+	for _, ref := range strings.Split(string(doc), `"$ref": "#/components/schemas/`)[1:] {
+		name, _, _ := strings.Cut(ref, `"`)
+		if d.Components.Schemas[name] == nil {
+			t.Errorf("no schema %s", name)
+		}
+	}
+}

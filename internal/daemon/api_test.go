@@ -1,0 +1,243 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"durward"
+	"durward/client"
+	"durward/internal/daemon"
+	"durward/internal/paths"
+	"durward/internal/testkit/hostile"
+)
+
+// served is a running service, its configuration file, and a client of it.
+func served(t *testing.T, text string) (*client.Client, daemon.Options) {
+	t.Helper()
+	home(t)
+	opt := configured(t, text)
+	started(t, opt)
+	return client.New(paths.Socket()), opt
+}
+
+func hostileServer(name string, flags ...string) client.NewServer {
+	command, args := hostile.Command(flags...)
+	return client.NewServer{Name: name, Command: command, Args: args}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+const base = "# mine\nversion: 1\nlisten: 127.0.0.1:0\nbuiltin: false # not wanted\n"
+
+func TestServersComeAndGoByTheAPI(t *testing.T) {
+	c, opt := served(t, base)
+	ctx := t.Context()
+	added, err := c.AddServer(ctx, hostileServer("a"))
+	if err != nil || added.Status.State != durward.StateReady || len(added.Tools) == 0 || len(added.Settings) < 2 {
+		t.Fatalf("%+v %v", added, err)
+	}
+	if text := read(t, opt.ConfigFile); !strings.HasPrefix(text, base+"servers:\n  a:\n    command: ") {
+		t.Errorf("the file:\n%s", text)
+	}
+	if _, err := c.AddServer(ctx, hostileServer("a")); durward.KindOf(err) != durward.Conflict {
+		t.Error("a name twice:", err)
+	}
+	result, err := c.Call(ctx, client.CallRequest{Name: "a__echo", Arguments: json.RawMessage(`{"text":"12345678901234567890"}`)}, nil)
+	if err != nil || !strings.Contains(string(result.Result), "12345678901234567890") {
+		t.Errorf("%+v %v", result, err)
+	}
+	if err := c.DisableServer(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.Server(ctx, "a"); err != nil || s.Status.State != durward.StateDisabled || !strings.Contains(read(t, opt.ConfigFile), "disabled: true") {
+		t.Errorf("%+v %v", s, err)
+	}
+	if s, err := c.EnableServer(ctx, "a"); err != nil || s.Status.State != durward.StateReady {
+		t.Errorf("%+v %v", s, err)
+	}
+	if s, err := c.RestartServer(ctx, "a"); err != nil || s.Status.State != durward.StateReady {
+		t.Errorf("%+v %v", s, err)
+	}
+	if s, err := c.RefreshServer(ctx, "a"); err != nil || len(s.Tools) == 0 {
+		t.Errorf("%+v %v", s, err)
+	}
+	if err := c.RemoveServer(ctx, "a"); err != nil || read(t, opt.ConfigFile) != base {
+		t.Errorf("%v\n%s", err, read(t, opt.ConfigFile))
+	}
+	for _, err := range []error{c.RemoveServer(ctx, "a"), c.DisableServer(ctx, "a")} {
+		if durward.KindOf(err) != durward.NotFound {
+			t.Error(err)
+		}
+	}
+}
+
+// A server that does not come up is not left in the file, and the error has its stderr.
+func TestB26_AServerThatFailsIsNotAddedAndSaysWhy(t *testing.T) {
+	c, opt := served(t, base)
+	_, err := c.AddServer(t.Context(), hostileServer("dead", "-start", "crash"))
+	if durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), "stderr ends with") {
+		t.Error(err)
+	}
+	if read(t, opt.ConfigFile) != base {
+		t.Errorf("the file was changed:\n%s", read(t, opt.ConfigFile))
+	}
+	kept := hostileServer("dead", "-start", "crash")
+	kept.Keep = true
+	if s, err := c.AddServer(t.Context(), kept); err != nil || s.Status.State != durward.StateBackoff {
+		t.Errorf("%+v %v", s, err)
+	}
+	if l, err := c.ServerLogs(t.Context(), "dead"); err != nil || l.Stderr == "" {
+		t.Errorf("%+v %v", l, err)
+	}
+}
+
+// What would break the file is refused before anything is written (B21, B28).
+func TestEditsThatWouldBreakTheFileAreRefused(t *testing.T) {
+	c, opt := served(t, base)
+	for _, n := range []client.NewServer{
+		{Name: "x"}, {Name: "Bad", Command: "x"}, {Name: "local", Command: "x"}, {Name: "x", Command: "x", URL: "http://x"},
+		{Name: "x", URL: "ftp://x"}, {Name: "x", Command: "x", Env: map[string]string{"T": "${env:NO_SUCH_VARIABLE}"}},
+		{Name: "x", URL: "http://x", Headers: map[string]string{"A": "b\r\nc"}},
+	} {
+		if _, err := c.AddServer(t.Context(), n); durward.KindOf(err) != durward.Invalid {
+			t.Errorf("%+v: %v", n, err)
+		}
+	}
+	if read(t, opt.ConfigFile) != base {
+		t.Errorf("the file was changed:\n%s", read(t, opt.ConfigFile))
+	}
+}
+
+func TestProgressAndItemsAndErrors(t *testing.T) {
+	c, _ := served(t, base)
+	if _, err := c.AddServer(t.Context(), hostileServer("a")); err != nil {
+		t.Fatal(err)
+	}
+	var seen []float64
+	_, err := c.Call(t.Context(), client.CallRequest{Name: "a__progress", Arguments: json.RawMessage(`{"n":3}`)}, func(p client.Progress) { seen = append(seen, p.Progress) })
+	if err != nil || len(seen) == 0 {
+		t.Errorf("progress %v, %v", seen, err)
+	}
+	if _, err := c.Call(t.Context(), client.CallRequest{Name: "a__nothing"}, nil); durward.KindOf(err) != durward.Invalid {
+		t.Error(err)
+	}
+	for name, list := range map[string]func(context.Context, client.Filter) ([]client.Item, error){"tools": c.Tools, "prompts": c.Prompts, "resources": c.Resources} {
+		if some, err := list(t.Context(), client.Filter{Server: "a"}); err != nil || len(some) == 0 {
+			t.Errorf("%s: %v %v", name, some, err)
+		}
+		if _, err := list(t.Context(), client.Filter{Server: "b"}); durward.KindOf(err) != durward.NotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r, err := c.Runtime(t.Context()); err != nil || r.Goroutines == 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// A change of the file takes effect by itself; a broken file changes nothing, and
+// events and status tell (B29).
+func TestB29_TheFileIsWatched(t *testing.T) {
+	c, opt := served(t, base)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	events := make(chan client.Event, 100)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.Events(ctx, func(e client.Event) bool { events <- e; return true })
+	}()
+	command, args := hostile.Command()
+	good := base + fmt.Sprintf("servers:\n  a: {command: %q, args: [%q]}\n", command, args[0])
+	change := func(text string, want func(client.Event) bool) {
+		t.Helper()
+		for {
+			if err := os.WriteFile(opt.ConfigFile, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case e := <-events:
+				if want(e) {
+					return
+				}
+			case <-ctx.Done():
+				t.Fatal("it was never told")
+			case <-time.After(3 * time.Second): // the stream may not have been open yet
+				text += "\n"
+			}
+		}
+	}
+	change(good, func(e client.Event) bool {
+		return e.Type == client.EventReload && e.Reload.Servers == 1 && e.Reload.Problem == ""
+	})
+	change(base+"nonsense: 1\n", func(e client.Event) bool { return e.Type == client.EventReload && e.Reload.Problem != "" })
+	st, err := c.Status(ctx)
+	if err != nil || st.Config.Problem == "" || len(st.Servers) != 1 {
+		t.Errorf("%+v %v", st, err)
+	}
+	if _, err := c.Reload(ctx); durward.KindOf(err) != durward.Invalid {
+		t.Error(err)
+	}
+	if v, err := c.Validate(ctx, base+"nonsense: 1\n"); err != nil || len(v.Problems) != 1 || v.Problems[0].Line != 5 || v.Problems[0].Code == "" {
+		t.Errorf("%+v %v", v, err)
+	}
+	change(good, func(e client.Event) bool { return e.Type == client.EventReload && e.Reload.Problem == "" })
+	if conf, err := c.Config(ctx); err != nil || conf.Problem != "" || len(conf.Settings) < 5 {
+		t.Errorf("%+v %v", conf, err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLastGoodConfigurationStarts(t *testing.T) {
+	home(t)
+	opt := configured(t, base)
+	s, err := daemon.Start(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(opt.ConfigFile, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := daemon.Start(opt); err == nil {
+		_ = s.Close()
+		t.Fatal("it started with a broken file")
+	}
+	opt.LastGood = true
+	started(t, opt)
+}
+
+// The service API is on the socket only, knows its routes, and refuses what it
+// does not understand.
+func TestUnknownRoutesAndBodiesAreRefused(t *testing.T) {
+	home(t)
+	s := started(t, configured(t, base))
+	for _, path := range []string{"/api/v1/servers", "/api/v1/openapi.json"} {
+		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address()+path, http.NoBody)
+		req.Header.Set("Authorization", "Bearer "+token(t))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusNotFound {
+			t.Errorf("%s by TCP: %d", path, resp.StatusCode)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"durward/client"
+	"durward/internal/config"
+	"durward/internal/paths"
+)
+
+// configOptions say where the configuration comes from. A file that was there
+// once may not be missing later: that is a mishap, not a wish.
+func (s *Service) configOptions() config.Options {
+	opt := config.Options{User: s.opt.ConfigFile, Demo: s.opt.Demo, Corp: config.CorpFile, Env: os.LookupEnv}
+	if opt.User == "" {
+		s.mu.Lock()
+		had := s.config != nil && s.config.HasUserFile()
+		s.mu.Unlock()
+		opt.User, opt.Optional = paths.Config(), !had
+	}
+	return opt
+}
+
+// load reads the configuration the service is started with.
+func (s *Service) load() (*config.Config, error) {
+	opt := s.configOptions()
+	if s.opt.LastGood && !opt.Demo {
+		var err error
+		if opt.LastGood, err = config.LastGoodPath(paths.State(), opt.User); err != nil {
+			return nil, err
+		}
+	}
+	return config.Load(opt)
+}
+
+// Reload reads the configuration anew. A file with problems changes nothing:
+// what runs goes on, and Status tells the problem.
+func (s *Service) Reload() error {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	return s.reload()
+}
+
+// reload needs changes.
+func (s *Service) reload() error {
+	seen := s.look()
+	next, err := config.Load(s.configOptions())
+	if err == nil {
+		err = s.take(next)
+	}
+	s.mu.Lock()
+	s.seen, s.problem = seen, err
+	s.mu.Unlock()
+	e := client.Event{Type: client.EventReload, At: time.Now(), Reload: &client.Reloaded{File: s.file()}}
+	if err != nil {
+		s.log.Error("the configuration was not reloaded; the old one runs on", "file", s.file(), "error", err)
+		e.Reload.Problem = err.Error()
+	} else {
+		s.log.Info("configuration reloaded", "file", s.file(), "servers", len(next.Servers))
+		e.Reload.Servers = len(next.Servers)
+	}
+	s.events.tell(e)
+	return err
+}
+
+// take takes a configuration into use. changes is held.
+func (s *Service) take(next *config.Config) error {
+	s.mu.Lock()
+	err := fixed(s.config, next)
+	s.mu.Unlock()
+	if err == nil {
+		err = s.gateway.Reload(s.gatewayOptions(next))
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.config, s.loaded, s.problem = next, time.Now(), nil
+	s.mu.Unlock()
+	s.keepGood(next)
+	return nil
+}
+
+// keepGood keeps a copy of what runs, for a start with the last good configuration.
+func (s *Service) keepGood(c *config.Config) {
+	if s.opt.Demo {
+		return
+	}
+	if err := c.KeepLastGood(paths.State()); err != nil {
+		s.log.Warn("no copy of the configuration was kept", "error", err)
+	}
+}
+
+// watchFiles reloads when the files change, until Close.
+func (s *Service) watchFiles() {
+	if s.opt.Demo {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		err := config.Watch(ctx, []string{s.file(), config.CorpFile}, s.changed)
+		if err != nil {
+			s.log.Warn("the configuration is not watched", "error", err)
+		}
+	})
+	s.later(func() error {
+		cancel()
+		done.Wait()
+		return nil
+	})
+}
+
+// changed reloads if the files are not as they were when they were last read.
+func (s *Service) changed() {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	now := s.look()
+	s.mu.Lock()
+	same := now == s.seen
+	s.mu.Unlock()
+	if !same {
+		_ = s.reload() // it logs what happened, and status shows it
+	}
+}
+
+// fingerprint tells whether the configuration files changed.
+type fingerprint [sha256.Size]byte
+
+// look reads what the files hold now; a file that cannot be read counts as empty.
+func (s *Service) look() fingerprint {
+	h := sha256.New()
+	for _, file := range []string{s.file(), config.CorpFile} {
+		data, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			data = []byte(err.Error())
+		}
+		sum := sha256.Sum256(data)
+		h.Write(sum[:])
+	}
+	return fingerprint(h.Sum(nil))
+}
