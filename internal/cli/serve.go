@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"durward"
-	"durward/client"
 	"durward/internal/daemon"
 	"durward/internal/paths"
 )
@@ -21,6 +18,7 @@ import (
 type serveOptions struct {
 	config   string
 	demo     bool
+	lastGood bool
 	idleExit time.Duration
 }
 
@@ -30,13 +28,14 @@ func newServe(std Streams) *cobra.Command {
 		Use:   "serve [--config FILE]",
 		Short: "Run the service in the foreground",
 		Long: "Run the service in the foreground: start the configured MCP servers and serve them as one endpoint.\n" +
-			"SIGHUP reads the configuration anew; a broken file changes nothing.\n" + exitHelp,
+			"The configuration is read anew when its file changes, and on SIGHUP; a broken file changes nothing.\n" + exitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), opt, std) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opt.config, "config", "", "configuration file (default "+paths.Config()+")")
 	flags.BoolVar(&opt.demo, "demo", false, "run the embedded configuration: Durward's own tools on loopback")
+	flags.BoolVar(&opt.lastGood, "last-good", false, "start with the copy of the configuration that ran last, as when the file is broken")
 	flags.DurationVar(&opt.idleExit, "idle-exit", 0, "end after so long without clients; 0: never")
 	cmd.MarkFlagsMutuallyExclusive("config", "demo")
 	return cmd
@@ -44,10 +43,10 @@ func newServe(std Streams) *cobra.Command {
 
 func runServe(ctx context.Context, opt serveOptions, std Streams) error {
 	service, err := daemon.Start(daemon.Options{
-		ConfigFile: opt.config, Demo: opt.demo, Version: Version(), IdleExit: opt.idleExit, LogTo: std.Err,
+		ConfigFile: opt.config, Demo: opt.demo, LastGood: opt.lastGood, Version: Version(), IdleExit: opt.idleExit, LogTo: std.Err,
 	})
 	if err != nil {
-		return err
+		return withHint(err, "%s", serveHint(err))
 	}
 	greet(std, service)
 	ctx, cancel := context.WithCancel(ctx)
@@ -57,6 +56,20 @@ func runServe(ctx context.Context, opt serveOptions, std Streams) error {
 	cancel()
 	reloads.Wait()
 	return service.Close()
+}
+
+// serveHint says what to do when the service does not start.
+func serveHint(err error) string {
+	switch durward.KindOf(err) {
+	case durward.Invalid:
+		return "correct the file, or start with the copy that ran last: durward serve --last-good"
+	case durward.NotFound:
+		return "durward server add NAME -- COMMAND writes a first configuration, durward serve --demo needs none"
+	case durward.Conflict:
+		return "durward status shows the service that runs"
+	default:
+		return "durward doctor looks for the cause"
+	}
 }
 
 // reloadOnHangup reads the configuration anew on each SIGHUP, until ctx ends.
@@ -97,56 +110,4 @@ curl -s %s%s \
   -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"local__echo","arguments":{"message":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
 
 `, url, s.TokenFile(), url, header)
-}
-
-// Bounds of a start in the background.
-const (
-	startTimeout = 15 * time.Second
-	startPoll    = 20 * time.Millisecond
-	idleExit     = 10 * time.Minute
-)
-
-// startService starts the service in the background and waits until it answers.
-// Of several that start at the same time the state lock lets one live; the
-// others' clients then use that one.
-func startService(ctx context.Context, service *client.Client) error {
-	self, err := os.Executable()
-	if err != nil {
-		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
-	}
-	if err := os.MkdirAll(filepath.Dir(paths.ServiceLog()), 0o700); err != nil {
-		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
-	}
-	log, err := os.OpenFile(paths.ServiceLog(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
-	}
-	defer log.Close()                                                    // the service has its own descriptor
-	cmd := exec.Command(self, "serve", "--idle-exit", idleExit.String())
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, detached()
-	if err := cmd.Start(); err != nil {
-		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return awaitService(ctx, service, ended)
-}
-
-func awaitService(ctx context.Context, service *client.Client, ended <-chan error) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	tick := time.NewTicker(startPoll)
-	defer tick.Stop()
-	for {
-		if _, err := service.Status(ctx); err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return durward.Errorf(durward.Unavailable, "", "the service did not come up within %s; see %s", startTimeout, paths.ServiceLog())
-		case _ = <-ended:
-			ended = nil // another one may hold the lock and be about to answer
-		case <-tick.C:
-		}
-	}
 }
