@@ -54,12 +54,12 @@ func TestNoCommandEscapes(t *testing.T) {
 	for name, document := range map[string]string{
 		"another name":          "```bash\nx\n```\n",
 		"no reason":             "```sh no-run:\nx\n```\n",
-		"an unknown word":       "```sh backgroud\nx\n```\n",
+		"an unknown word":       "```sh sometimes\nx\n```\n",
 		"no status":             "```sh exit x\nx\n```\n",
 		"an open fence":         "```sh\nx\n",
 		"output of nothing":     "```text output\nx\n```\n",
 		"output of a shown one": "```yaml\nx\n```\n```text output\nx\n```\n",
-		"a word after text":     "```text ouput\nx\n```\n",
+		"a word after text":     "```text results\nx\n```\n",
 	} {
 		if _, err := readme.Parse(document); err == nil {
 			t.Errorf("%s was accepted", name)
