@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"durward"
-	"durward/internal/builtin"
 	"durward/internal/federation"
 	"durward/internal/wire"
 )
@@ -18,6 +17,12 @@ type Options struct {
 	Toolsets []durward.Toolset
 	Builtin  bool // offer Durward's own tools as server "local"
 	NoPrefix bool // offer the names of the only server as they are; Invalid with more than one
+
+	// LazyTools lists on the aggregate only the tools that find and call the
+	// others, and those that PinnedTools, globs over offered names, match. All can
+	// still be called. A toolset says the same of itself.
+	LazyTools   bool
+	PinnedTools []string
 
 	Version string // what we call our version towards clients and servers; default "dev"
 
@@ -38,6 +43,7 @@ type Gateway struct {
 	recorder Recorder
 	log      *slog.Logger
 	info     []byte // our own raw Implementation object
+	finder   finder
 
 	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
 	watchers sync.Map      // *Watcher -> Watcher
@@ -77,7 +83,8 @@ func New(opt Options) (*Gateway, error) {
 		return nil, errors.Join(err, g.launcher.Close())
 	}
 	g.edges = edges
-	if err := g.set.Apply(opt.servers(), opt.Toolsets); err != nil {
+	g.finder.apply(opt.lazyRoutes())
+	if err := g.set.Apply(opt.servers(), opt.toolsets()); err != nil {
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
@@ -94,7 +101,12 @@ func (g *Gateway) Reload(opt Options) error {
 	if opt.NoPrefix != g.noPrefix {
 		return durward.Errorf(durward.Conflict, "reload", "a change of prefix renames every tool and needs a restart")
 	}
-	return g.set.Apply(opt.servers(), opt.Toolsets)
+	changed := g.finder.apply(opt.lazyRoutes())
+	err := g.set.Apply(opt.servers(), opt.toolsets())
+	for _, route := range changed {
+		g.set.ToolsChanged(route)
+	}
+	return err
 }
 
 // Close ends all subscriptions and sessions, stops all servers and returns when
@@ -123,13 +135,13 @@ func (o *Options) check() error {
 			enabled++
 		}
 	}
-	if o.Builtin {
+	if o.Builtin || len(o.lazyRoutes()) > 0 {
 		enabled++
 	}
 	if o.NoPrefix && enabled != 1 {
-		return durward.Errorf(durward.Invalid, "prefix", "offering names without prefix needs exactly one enabled server, there are %d (the built-in tools count: builtin: false)", enabled)
+		return durward.Errorf(durward.Invalid, "prefix", "offering names without prefix needs exactly one enabled server, there are %d (the built-in tools count, and so do those of lazy routes: builtin: false)", enabled)
 	}
-	return nil
+	return o.checkPins()
 }
 
 func (o *Options) setDefaults() {
@@ -150,11 +162,10 @@ func (o *Options) setDefaults() {
 
 // servers returns the configured servers, and the built-in one if it is wanted.
 func (o *Options) servers() []durward.Server {
-	if !o.Builtin {
+	if !o.Builtin && len(o.lazyRoutes()) == 0 {
 		return o.Servers
 	}
-	local := durward.Server{Name: builtin.ServerName, Transport: durward.TransportBuiltin, Risk: durward.RiskLow}
-	return append([]durward.Server{local}, o.Servers...)
+	return append([]durward.Server{o.local()}, o.Servers...)
 }
 
 func implementation(version string) []byte {

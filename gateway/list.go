@@ -33,10 +33,28 @@ func (g *Gateway) settle(ctx context.Context, route durward.Route) {
 	g.set.Await(ctx)
 }
 
-// keep returns the filter that hides what the caller may not call; nil when
-// policy hides nothing, so that the stored bytes can be sent as they are.
+// keep returns the filter of what the caller is listed: what the route lists, of
+// what policy lets him call; nil when nothing is hidden, so that the stored bytes
+// can be sent as they are.
 func (g *Gateway) keep(p *passage) func(*catalog.Entry) bool {
-	if _, all := g.decider.(allowAll); all || p.in.Method != wire.MethodToolsList {
+	if p.in.Method != wire.MethodToolsList {
+		return nil
+	}
+	lists, visible := g.finder.lists(p.in.Route), g.visible(p)
+	switch {
+	case lists == nil:
+		return visible
+	case visible == nil:
+		return lists
+	default:
+		return func(e *catalog.Entry) bool { return lists(e) && visible(e) }
+	}
+}
+
+// visible returns the filter that hides what the caller may not call; nil when
+// policy hides nothing.
+func (g *Gateway) visible(p *passage) func(*catalog.Entry) bool {
+	if _, all := g.decider.(allowAll); all {
 		return nil
 	}
 	return func(e *catalog.Entry) bool {

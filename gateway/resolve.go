@@ -92,7 +92,10 @@ func (g *Gateway) resolveTool(ctx context.Context, p *passage) error {
 	if !ok {
 		return invalidParams("tools/call needs params.name, a string")
 	}
-	return g.find(ctx, p, name, "tool", (*catalog.View).Tool)
+	if err := g.find(ctx, p, name, "tool", (*catalog.View).Tool); err != nil {
+		return err
+	}
+	return g.resolveFinder(ctx, p)
 }
 
 func (g *Gateway) resolvePrompt(ctx context.Context, p *passage) error {

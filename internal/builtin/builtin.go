@@ -24,7 +24,7 @@ type tool struct {
 
 // tools lists the built-in tools in the order in which they are offered.
 func tools() []tool {
-	return []tool{{"echo", echoListing, echo}}
+	return append([]tool{{"echo", echoListing, echo}}, finders()...)
 }
 
 const echoListing = `{"name":"echo","title":"Echo","description":"Returns the message it was given. Use it to check that Durward can be reached.",` +
@@ -38,6 +38,11 @@ func echo(arguments []byte) exchange.Reply {
 		return toolError(`argument "message" must be a string`)
 	}
 	return toolText(message, false)
+}
+
+// elsewhere answers for what the gateway answers before it comes here.
+func elsewhere([]byte) exchange.Reply {
+	return toolError("this tool works on a route that is lazy (lazy_tools, or lazy of a toolset)")
 }
 
 func toolError(text string) exchange.Reply { return toolText(wire.AppendQuote(nil, text), true) }

@@ -151,7 +151,8 @@ func (s *Service) startGateway() error {
 
 func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 	return gateway.Options{
-		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix, Version: s.opt.Version, Log: s.log,
+		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix,
+		LazyTools: c.LazyTools, PinnedTools: c.PinnedTools, Version: s.opt.Version, Log: s.log,
 		Access: gateway.Access{
 			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
 			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,

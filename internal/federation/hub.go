@@ -124,6 +124,12 @@ func (h *hub) tell() {
 	}
 }
 
+// ToolsChanged tells the listeners of a route that its list of tools changed,
+// when it did for another reason than what servers list.
+func (s *Set) ToolsChanged(route durward.Route) {
+	s.offer.hub.note(func(l *listener) Filter { return Filter{Tools: l.route == route} })
+}
+
 // broadcast tells every listener that can see server.
 func (h *hub) broadcast(server, method string, params []byte) {
 	h.mu.Lock()
