@@ -5,9 +5,11 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
+	"durward"
 	"durward/internal/yamlx"
 )
 
@@ -118,5 +120,8 @@ func (b *builder) checkPrefix(c *Config) {
 	}
 	if enabled != 1 || c.Builtin {
 		b.layers.report(codeConflict, at, "\"\" needs exactly one enabled server and builtin: false; here %d servers are enabled and builtin is %t", enabled, c.Builtin)
+	}
+	if c.LazyTools || slices.ContainsFunc(c.Toolsets, func(t durward.Toolset) bool { return t.Lazy }) {
+		b.layers.report(codeConflict, at, "\"\" does not go with lazy_tools or a lazy toolset: the tools that find the others have names like SERVER__TOOL")
 	}
 }
