@@ -95,6 +95,19 @@ func TestWhatIsFound(t *testing.T) {
 	}
 }
 
+func TestHugeToolsAreReadInPart(t *testing.T) {
+	list := docs("a", "b")
+	list[0].Description = strings.Repeat("filler ", 399) + "inside beyond"
+	list[1].Params = []string{strings.Repeat("filler ", 300), strings.Repeat("filler ", 99) + "inside beyond"}
+	x := toolsearch.New(list)
+	if got := found(x, list, "inside", 10); got != "b a" && got != "a b" {
+		t.Errorf("finds %q", got)
+	}
+	if got := found(x, list, "beyond", 10); got != "" {
+		t.Errorf("word 401 is found: %q", got)
+	}
+}
+
 func found(x *toolsearch.Index, list []toolsearch.Document, query string, limit int) string {
 	var names []string
 	for _, hit := range x.Search(query, limit, nil) {
