@@ -13,7 +13,7 @@ import (
 // The scripts run the real binaries: durward, and an honest little MCP server.
 func TestScripts(t *testing.T) {
 	bin := t.TempDir()
-	for name, pkg := range map[string]string{"durward": ".", "echo-server": "../../bench/echo"} {
+	for name, pkg := range map[string]string{"durward": ".", "echo-server": "../../bench/echo", "kinds-server": "./testdata/kinds"} {
 		out, err := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -14,8 +14,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-
-	"durward"
 )
 
 // Streams are the three standard streams.
@@ -43,14 +41,9 @@ func Main(args []string, std Streams) int {
 	if !began {
 		err = usage(err)
 	}
-	_, _ = fmt.Fprintln(std.Err, "durward:", err)
+	report(std.Err, err)
 	return exitStatus(err)
 }
-
-const exitHelp = `
-Exit status: 0 success, 1 internal error, 2 wrong usage or configuration,
-3 not found, 4 denied or unauthenticated, 5 conflict, 6 unavailable, 7 timeout
-or unknown outcome.`
 
 func newRoot(std Streams) *cobra.Command {
 	root := &cobra.Command{
@@ -64,7 +57,10 @@ func newRoot(std Streams) *cobra.Command {
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
-	root.AddCommand(newServe(std), newStdio(std), newStatus(std), newConfig(std), newVersion(std))
+	root.AddCommand(
+		newServe(std), newStdio(std), newStatus(std), newServer(std), newTools(std), newCall(std), newPrompts(std), newResources(std),
+		newConfig(std), newDoctor(std), newService(std), newVersion(std), newHelpMan(std),
+	)
 	return root
 }
 
@@ -74,29 +70,6 @@ func needsSubcommand(cmd *cobra.Command, args []string) error {
 		return usage(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()))
 	}
 	return cmd.Help()
-}
-
-// usage makes a wrong command line an error of kind Invalid.
-func usage(err error) error { return durward.Errorf(durward.Invalid, "", "%w; see --help", err) }
-
-// exitStatus maps an error to the exit status: the one place where kinds become numbers.
-func exitStatus(err error) int {
-	switch durward.KindOf(err) {
-	case durward.Invalid:
-		return 2
-	case durward.NotFound:
-		return 3
-	case durward.Denied, durward.Unauthenticated:
-		return 4
-	case durward.Conflict:
-		return 5
-	case durward.Unavailable:
-		return 6
-	case durward.Timeout, durward.Unknown:
-		return 7
-	default:
-		return 1
-	}
 }
 
 // Version returns the version of this build.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,34 +12,23 @@ import (
 func newConfig(std Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Check the configuration",
+		Short: "Check, explain and upgrade the configuration",
 		RunE:  needsSubcommand,
 	}
-	cmd.AddCommand(newConfigValidate(std))
+	cmd.AddCommand(newConfigValidate(std), newConfigExplain(std), newConfigSchema(std), newConfigUpgrade(std), newConfigReload(std))
 	return cmd
 }
 
-func newConfigValidate(std Streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "validate [FILE]",
-		Short: "Check a configuration file and report every problem",
-		Long:  "Check a configuration file (default: your own) and report every problem with its line. Needs no service.\n" + exitHelp,
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			file := paths.Config()
-			if len(args) == 1 {
-				file = args[0]
-			}
-			return runConfigValidate(file, std)
-		},
+// configFile is the file that is named, or else the user's own.
+func configFile(args []string) string {
+	if len(args) > 0 {
+		return args[0]
 	}
+	return paths.Config()
 }
 
-func runConfigValidate(file string, std Streams) error {
-	c, err := config.Load(config.Options{User: file, Corp: config.CorpFile, Env: os.LookupEnv})
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(std.Out, "%s is valid: %d servers, %d toolsets, listening on %s\n", file, len(c.Servers), len(c.Toolsets), c.Listen)
-	return err
+// loadOptions are how a file is read without a service: in the environment of
+// this process.
+func loadOptions(file string) config.Options {
+	return config.Options{User: file, Corp: config.CorpFile, Env: os.LookupEnv}
 }

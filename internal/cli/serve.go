@@ -12,7 +12,6 @@ import (
 
 	"durward"
 	"durward/internal/daemon"
-	"durward/internal/paths"
 )
 
 type serveOptions struct {
@@ -33,7 +32,7 @@ func newServe(std Streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), opt, std) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opt.config, "config", "", "configuration file (default "+paths.Config()+")")
+	flags.StringVar(&opt.config, "config", "", "configuration file (default: your own)")
 	flags.BoolVar(&opt.demo, "demo", false, "run the embedded configuration: Durward's own tools on loopback")
 	flags.BoolVar(&opt.lastGood, "last-good", false, "start with the copy of the configuration that ran last, as when the file is broken")
 	flags.DurationVar(&opt.idleExit, "idle-exit", 0, "end after so long without clients; 0: never")

@@ -13,6 +13,8 @@ import (
 	"durward/client"
 )
 
+//go:generate go test . -run UpToDate -update
+
 // object is a JSON object of the OpenAPI document.
 type object = map[string]any
 
