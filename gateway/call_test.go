@@ -6,6 +6,8 @@ import (
 
 	"durward"
 	"durward/gateway"
+	"durward/internal/testkit/rawclient"
+	"durward/internal/wire"
 )
 
 func TestCallsThroughEveryRoute(t *testing.T) {
@@ -56,6 +58,36 @@ func TestUnknownNamesAreRefused(t *testing.T) {
 		a, err := g.modern(route).Do(t.Context(), "tools/list", `{}`)
 		if err != nil || a.Msg.Error == nil || !strings.Contains(a.Message(), "nobody") {
 			t.Errorf("%s: %v %s", route, err, a.Body)
+		}
+	}
+}
+
+func TestErrorsRepeatLittleOfWhatTheyWereSent(t *testing.T) {
+	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("a"), hostileServer("b")}})
+	g.await(t, "a", isReady)
+	g.await(t, "b", isReady)
+	long := strings.Repeat("x", 1<<16)
+	for era, c := range g.clients(t, "/mcp") {
+		for _, a := range []*rawclient.Answer{
+			call(t, c, long, `{}`),
+			do(t, c, "resources/read", `{"uri":"`+long+`"}`),
+			do(t, c, "prompts/get", `{"name":"`+long+`"}`),
+			do(t, c, long, `{}`),
+		} {
+			if a.Msg.Error == nil || len(a.Msg.Error) > 1000 {
+				t.Errorf("%s: %d bytes of error for a name of %d", era, len(a.Msg.Error), len(long))
+			}
+		}
+		a := do(t, c, "resources/read", `{"uri":"no:such/thing"}`)
+		if a.Code() != -32602 || string(wire.Get(wire.Get(a.Msg.Error, "data"), "uri")) != `"no:such/thing"` {
+			t.Errorf("%s: %s", era, a.Msg.Error)
+		}
+		// Both servers list it: the caller has to say whose it means.
+		if a := do(t, c, "resources/read", `{"uri":"hostile://state"}`); a.Code() != -32602 || !strings.Contains(a.Message(), "servers a, b") {
+			t.Errorf("%s: %s", era, a.Msg.Error)
+		}
+		if a := do(t, c, "resources/read", `{"uri":"durward://b/hostile://state"}`); a.Msg.Error != nil {
+			t.Errorf("%s: %s", era, a.Msg.Error)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"durward"
@@ -62,7 +63,7 @@ func (g *Gateway) resolve(ctx context.Context, p *passage) error {
 
 func (g *Gateway) resolveUnknown(p *passage) error {
 	if p.in.Route.Kind != durward.RouteServer {
-		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "method " + p.in.Method +
+		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "method " + clip(p.in.Method) +
 			" is not known here; on " + durward.Route{Kind: durward.RouteServer, Name: "NAME"}.String() + " it is passed to the server"}
 	}
 	if _, err := g.view(p); err != nil {
@@ -118,7 +119,7 @@ func (g *Gateway) find(ctx context.Context, p *passage, name, what string, looku
 			return err
 		}
 		if entry, ok = lookup(view, name); !ok {
-			return invalidParams("unknown " + what + " " + name)
+			return invalidParams("unknown " + what + " " + clip(name))
 		}
 	}
 	p.aim(entry, name)
@@ -163,7 +164,7 @@ func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
 			return err
 		}
 		if to, err = view.Resource(uri); err != nil {
-			return err
+			return noResource(uri, err)
 		}
 	}
 	p.to = target{server: to.Server, entry: to.Entry}
@@ -198,6 +199,29 @@ func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 		p.to.name = wire.AppendQuote(nil, to.URI)
 	}
 	return nil
+}
+
+// noResource is the answer for a URI that nobody has, or more than one; it
+// carries the URI as clients of 2026-07-28 expect it (server/resources "Error Handling").
+func noResource(uri string, why error) error {
+	var data []byte
+	if len(uri) <= maxShownURI {
+		data = append(wire.AppendQuote([]byte(`{"uri":`), uri), '}')
+	}
+	return &wire.CodeError{Code: wire.CodeInvalidParams, Message: why.Error(), Data: data}
+}
+
+const (
+	maxShownURI  = 8 << 10
+	maxShownName = 200
+)
+
+// clip bounds what of a caller's own words an error repeats.
+func clip(name string) string {
+	if len(name) <= maxShownName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxShownName], "") + "…"
 }
 
 func invalidParams(message string) error {
