@@ -18,8 +18,8 @@ type word struct {
 // words splits text into words, without those that say nothing. At most n are returned.
 func words(text string, n int) []word {
 	var out []word
-	for start := -1; text != "" && len(out) < n; {
-		start = strings.IndexFunc(text, isWordRune)
+	for text != "" && len(out) < n {
+		start := strings.IndexFunc(text, isWordRune)
 		if start < 0 {
 			return out
 		}
