@@ -23,26 +23,48 @@ func diffText(f syntax.Format, name string, before, after []byte) string {
 		return ""
 	}
 	a, b := splitLines(before), splitLines(after)
-	shownA, shownB := splitLines(masked(f, before)), splitLines(masked(f, after))
+	hunks := hunksOf(compare(a, b))
+	// Compared as they are, shown without secrets.
+	shownA, shownB := shown(f, before, hunks, func(o lineOp) int { return o.a }), shown(f, after, hunks, func(o lineOp) int { return o.b })
 	var out strings.Builder
 	fmt.Fprintf(&out, "--- %s\n+++ %s\n", name, name)
-	ops := compare(a, b)
-	for i, o := range ops { // compared as they are, shown without secrets
-		if ops[i].text = ""; o.kind == '+' && o.b < len(shownB) {
-			ops[i].text = shownB[o.b]
-		} else if o.kind != '+' && o.a < len(shownA) {
-			ops[i].text = shownA[o.a]
+	for _, h := range hunks {
+		for i, o := range h {
+			if h[i].text = shownA[o.a]; o.kind == '+' {
+				h[i].text = shownB[o.b]
+			}
 		}
-	}
-	for start := 0; start < len(ops); {
-		end := hunkEnd(ops, start)
-		if end < 0 {
-			break
-		}
-		out.WriteString(hunk(ops[start:], end-start))
-		start = end
+		out.WriteString(render(h))
 	}
 	return out.String()
+}
+
+// shown returns the lines of a file by their number, those of the hunks with
+// secrets masked; others may be left out.
+func shown(f syntax.Format, data []byte, hunks [][]lineOp, number func(lineOp) int) map[int]string {
+	first := number(hunks[0][0])
+	end := hunks[len(hunks)-1]
+	last := number(end[len(end)-1])
+	from, to := len(data), len(data)
+	at := 0
+	for line := 0; line <= last && at < len(data); line++ {
+		if line == first {
+			from = at
+		}
+		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+			at += n + 1
+		} else {
+			at = len(data)
+		}
+		to = at
+	}
+	out := map[int]string{}
+	if from < to {
+		for i, text := range splitLines(masked(f, data, from, to)) {
+			out[first+i] = text
+		}
+	}
+	return out
 }
 
 // lineOp is a line that stays (' '), goes ('-') or comes ('+').
@@ -122,27 +144,29 @@ func middle(a, b []string, at int) []lineOp {
 	return out
 }
 
-// hunkEnd moves start to the next change less its context, and returns where
-// the region of changes ends; -1 if there is none.
-func hunkEnd(ops []lineOp, start int) int {
-	first := slices.IndexFunc(ops[start:], func(o lineOp) bool { return o.kind != ' ' })
-	if first < 0 {
-		return -1
-	}
-	last := start + first
-	for i := last; i < len(ops) && i <= last+2*diffContext+1; i++ {
-		if ops[i].kind != ' ' {
-			last = i
+// hunksOf cuts out the regions in which something changes, with their context.
+func hunksOf(ops []lineOp) [][]lineOp {
+	var out [][]lineOp
+	for at := 0; ; {
+		first := slices.IndexFunc(ops[at:], func(o lineOp) bool { return o.kind != ' ' })
+		if first < 0 {
+			return out
 		}
+		first += at
+		last := first
+		for i := first; i < len(ops) && i <= last+2*diffContext; i++ {
+			if ops[i].kind != ' ' {
+				last = i
+			}
+		}
+		end := min(last+1+diffContext, len(ops))
+		out = append(out, ops[max(first-diffContext, at):end])
+		at = end
 	}
-	return min(last+1+diffContext, len(ops))
 }
 
-// hunk renders the region of changes in the first n lines.
-func hunk(ops []lineOp, n int) string {
-	ops = ops[:n]
-	first := slices.IndexFunc(ops, func(o lineOp) bool { return o.kind != ' ' })
-	ops = ops[max(first-diffContext, 0):]
+// render renders one hunk.
+func render(ops []lineOp) string {
 	var body strings.Builder
 	var gone, came int
 	for _, o := range ops {
@@ -152,7 +176,7 @@ func hunk(ops []lineOp, n int) string {
 		if o.kind != '-' {
 			came++
 		}
-		body.WriteString(string(o.kind) + strings.TrimRight(o.text, "\r\n") + "\n")
+		body.WriteString(string(o.kind) + shorten(strings.TrimRight(o.text, "\r\n")) + "\n")
 		if !strings.HasSuffix(o.text, "\n") {
 			body.WriteString("\\ No newline at end of file\n")
 		}
@@ -166,31 +190,54 @@ func hunk(ops []lineOp, n int) string {
 	return fmt.Sprintf("@@ -%d,%d +%d,%d @@\n%s", from(ops[0].a, gone), gone, from(ops[0].b, came), came, body.String())
 }
 
-// masked returns a file in which every secret is masked, with its lines where
-// they were.
-func masked(f syntax.Format, data []byte) []byte {
+// shorten keeps the ends of a long line: a file that is one line is shown too,
+// and what is new is usually at its end.
+func shorten(line string) string {
+	const most = 1000
+	if len(line) <= most {
+		return line
+	}
+	head, tail := line[:most/2], line[len(line)-most/2:]
+	return strings.ToValidUTF8(head, "") + "…" + strings.ToValidUTF8(tail, "")
+}
+
+// masked returns the lines of a file from one offset to another with every
+// secret masked; a line break stays where it was.
+func masked(f syntax.Format, data []byte, from, to int) []byte {
 	root, bad := syntax.Parse(f, data)
-	if bad != nil {
+	if bad != nil && !isEmpty(data) {
 		return nil // nothing is shown of what is not understood
 	}
-	var places []maskedPlace
-	collectSecrets(root, "", &places)
-	slices.SortFunc(places, func(a, b maskedPlace) int { return cmp.Compare(a.start, b.start) })
-	var out []byte
-	at := 0
-	for _, p := range places {
-		if p.start < at {
+	c := collector{from: from, to: to}
+	if root != nil {
+		c.collect(root, "")
+	}
+	slices.SortFunc(c.places, func(a, b maskedPlace) int { return cmp.Compare(a.start, b.start) })
+	var out strings.Builder
+	at := from
+	for _, p := range c.places {
+		if p.start < at { // it begins before the lines: none of it is shown
+			if p.end > at {
+				out.WriteString(Mask + breaks(string(data[at:min(p.end, to)])))
+				at = min(p.end, to)
+			}
 			continue
 		}
-		out = append(out, data[at:p.start]...)
-		out = append(out, maskText(string(data[p.start:p.end]), p.secrets)...)
-		at = p.end
+		out.Write(data[at:p.start])
+		out.WriteString(maskText(string(data[p.start:min(p.end, to)]), p.secrets))
+		at = min(p.end, to)
 	}
-	out = append(out, data[at:]...)
-	return knownShapes.ReplaceAllFunc(out, func(m []byte) []byte { // in comments, for instance
-		return []byte(Mask + strings.Repeat("\n", bytes.Count(m, []byte("\n"))))
-	})
+	out.Write(data[at:to])
+	text := out.String()
+	spans := disjoint(shapeSpans("", text)) // in comments, for instance
+	for _, s := range slices.Backward(spans) {
+		text = text[:s.start] + Mask + breaks(text[s.start:s.end]) + text[s.end:]
+	}
+	return []byte(text)
 }
+
+// breaks returns the line breaks of a text.
+func breaks(text string) string { return strings.Repeat("\n", strings.Count(text, "\n")) }
 
 // maskedPlace is a text in a file that holds secrets.
 type maskedPlace struct {
@@ -206,34 +253,48 @@ func maskText(raw string, secrets []string) string {
 	for _, s := range secrets {
 		s = strings.Trim(syntax.QuoteJSON(s), `"`)
 		if !strings.Contains(shown, s) || len(secrets) > most {
-			return `"` + Mask + `"` + strings.Repeat("\n", strings.Count(raw, "\n"))
+			return `"` + Mask + `"` + breaks(raw)
 		}
-		shown = strings.ReplaceAll(shown, s, Mask)
+		shown = strings.ReplaceAll(shown, s, Mask+breaks(s))
 	}
 	return shown
 }
 
-func collectSecrets(n *syntax.Node, key string, places *[]maskedPlace) {
-	if n.Kind == syntax.Text {
-		if isReference(n.Text) {
-			key = ""
-		}
-		p := maskedPlace{start: n.Start, end: n.End}
-		for _, s := range secretSpans(key, n.Text) {
-			p.secrets = append(p.secrets, n.Text[s.start:s.end])
-		}
-		if p.secrets != nil {
-			*places = append(*places, p)
-		}
+// collector finds the secrets between two offsets.
+type collector struct {
+	from, to int
+	places   []maskedPlace
+}
+
+func (c *collector) collect(n *syntax.Node, key string) {
+	if n.Kind == syntax.Text && n.Start < c.to && n.End > c.from {
+		c.text(n, key)
 	}
 	for _, m := range n.Members {
-		collectSecrets(m.Value, m.Name, places)
+		c.collect(m.Value, m.Name)
 	}
 	option := ""
 	for _, e := range n.Elems {
-		collectSecrets(e, option, places)
+		c.collect(e, option)
 		if option = ""; e.Kind == syntax.Text && strings.HasPrefix(e.Text, "-") && !strings.ContainsAny(e.Text, "= ") {
 			option = strings.TrimLeft(e.Text, "-")
 		}
+	}
+}
+
+func (c *collector) text(n *syntax.Node, key string) {
+	if isReference(n.Text) {
+		key = ""
+	}
+	p := maskedPlace{start: n.Start, end: n.End}
+	if len(n.Text) > maxText {
+		p.secrets = []string{n.Text} // too long to look through; none of it is needed
+	} else {
+		for _, s := range secretSpans(key, n.Text) {
+			p.secrets = append(p.secrets, n.Text[s.start:s.end])
+		}
+	}
+	if p.secrets != nil {
+		c.places = append(c.places, p)
 	}
 }

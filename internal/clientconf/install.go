@@ -80,9 +80,10 @@ func Install(src Source, data []byte, o InstallOptions) (*Change, error) {
 type installer struct {
 	traits
 	src    Source
-	given  []byte // as the file is
-	base   []byte // as it is without Durward
-	data   []byte // as it will be
+	given  []byte       // as the file is
+	base   []byte       // as it is without Durward
+	data   []byte       // as it will be
+	root   *syntax.Node // what base says
 	record *Record
 	done   bool // the entry is there already, as wanted
 }
@@ -98,11 +99,11 @@ func (w *installer) located(err error) error {
 
 // start takes an earlier installation back, so that there is one state to begin from.
 func (w *installer) start(fields syntax.Fields, o InstallOptions) error {
-	w.base = w.given
 	root, err := w.parse(w.given)
 	if err != nil {
 		return err
 	}
+	w.base, w.root = w.given, root
 	old := root.At(w.container).Get(ownName)
 	switch {
 	case o.Previous != nil:
@@ -110,7 +111,7 @@ func (w *installer) start(fields syntax.Fields, o InstallOptions) error {
 		if err != nil {
 			return err
 		}
-		if w.base = change.Data; change.Remove {
+		if w.base, w.root = change.Data, nil; change.Remove {
 			w.base = nil
 		}
 	case old == nil:
@@ -119,6 +120,7 @@ func (w *installer) start(fields syntax.Fields, o InstallOptions) error {
 			w.data, w.done = w.given, true
 			return nil
 		}
+		w.root = nil
 		w.base, _, err = syntax.Remove(w.format, w.given, w.container, []string{ownName})
 		return err
 	case !o.Replace:
@@ -145,9 +147,12 @@ func (w *installer) parse(data []byte) (*syntax.Node, error) {
 
 // write makes the edits and checks that they did what they should and no more.
 func (w *installer) write(fields syntax.Fields, o InstallOptions) error {
-	root, err := w.parse(w.base)
-	if err != nil {
-		return err
+	root := w.root
+	if root == nil {
+		var err error
+		if root, err = w.parse(w.base); err != nil {
+			return err
+		}
 	}
 	want := root.Clone()
 	w.data, w.record = w.base, &Record{Version: recordVersion, Client: w.client, Created: w.base == nil}
@@ -162,6 +167,7 @@ func (w *installer) write(fields syntax.Fields, o InstallOptions) error {
 		return err
 	}
 	w.made(root)
+	var err error
 	if w.data, err = syntax.Insert(w.format, w.data, w.container, ownName, fields); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (r *reader) read() {
 
 // isEmpty reports whether there is nothing but white space.
 func isEmpty(data []byte) bool {
-	return len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))) == 0
+	return len(bytes.Trim(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), " \t\r\n")) == 0
 }
 
 // checkComments warns of comments in the file of a client that reads plain JSON.
@@ -97,6 +97,7 @@ const (
 	maxProblems  = 1000
 	maxItems     = 1000 // arguments, variables or headers of one server
 	maxAttention = 20   // things to complete on one server
+	maxText      = 64 << 10
 )
 
 func (r *reader) position(offset int) Position {

@@ -45,6 +45,10 @@ func (e *entryReader) text(key, where string, v *syntax.Node, at Path) (string, 
 	case syntax.Bool, syntax.Number:
 		return v.Text, true
 	case syntax.Text:
+		if len(v.Text) > maxText {
+			e.skip(CodeSize, v.Start, at, "a text in it is longer than the limit of 64 KiB")
+			return "", true
+		}
 		return e.translate(key, where, v, at), true
 	}
 	return "", false

@@ -16,18 +16,6 @@ type span struct {
 }
 
 var (
-	// knownShapes are the forms that services give their keys.
-	knownShapes = regexp.MustCompile(strings.Join([]string{
-		`\bgh[pousr]_[A-Za-z0-9]{20,}`, `\bgithub_pat_[A-Za-z0-9_]{20,}`, `\bgl(?:pat|cbt|dt|ptt|rt)-[A-Za-z0-9_.-]{16,}`,
-		`\bsk-[A-Za-z0-9_-]{16,}`, `\b[rsp]k_(?:live|test)_[A-Za-z0-9]{10,}`, `\bxox[abeoprs]-[A-Za-z0-9-]{10,}`, `\bxapp-[A-Za-z0-9-]{10,}`,
-		`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`, `\bAIza[A-Za-z0-9_-]{30,}`, `\bya29\.[A-Za-z0-9_-]{20,}`,
-		`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`, `-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*`,
-		`\bnpm_[A-Za-z0-9]{30,}`, `\bpypi-[A-Za-z0-9_-]{30,}`, `\bhf_[A-Za-z0-9]{20,}`, `\bdckr_pat_[A-Za-z0-9_-]{16,}`,
-		`\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`, `\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,}`, `\bdop_v1_[a-f0-9]{32,}`,
-		`\blin_(?:api|oauth)_[A-Za-z0-9]{16,}`, `\b(?:ntn|secret)_[A-Za-z0-9]{30,}`, `\bfig[du]_[A-Za-z0-9_-]{16,}`,
-		`\btvly-[A-Za-z0-9-]{16,}`, `\bgsk_[A-Za-z0-9]{20,}`, `\bxai-[A-Za-z0-9]{20,}`, `\br8_[A-Za-z0-9]{20,}`,
-		`\bsntr(?:ys|yu)_[A-Za-z0-9_=+/-]{20,}`, `\bAGE-SECRET-KEY-1[A-Z0-9]{20,}`, `\bATATT3[A-Za-z0-9_=-]{20,}`,
-	}, "|"))
 	userInfo    = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^\s/?#:@]*)(?::([^\s/?#@]*))?@`)
 	queryPart   = regexp.MustCompile(`[?&]([A-Za-z0-9_.-]+)=([^\s&#]+)`)
 	assignment  = regexp.MustCompile(`^-{0,2}([A-Za-z][A-Za-z0-9_.-]*)=`)
@@ -36,10 +24,71 @@ var (
 	placeholder = regexp.MustCompile(`^(?i:<.*>|\[.*\]|\{.*\}|x{3,}|\*{3,}|\.{3,}|…|.*\.\.\.|(?:your|my|insert|replace|enter|put|add|change|paste)(?:[-_ ]?me|[-_ ].*)|todo|tbd|changeme|none)$`)
 )
 
+// shape is a form that services give their keys: how one begins, and how it
+// goes on. Where the beginnings are is found first, because that is much faster
+// than one expression for all.
+type shape struct {
+	prefix string
+	rest   *regexp.Regexp
+}
+
+var knownShapes = shapes([][2]string{
+	{"ghp_ gho_ ghu_ ghs_ ghr_ hf_ gsk_ xai- r8_", `[A-Za-z0-9]{20,}`},
+	{"github_pat_", `[A-Za-z0-9_]{20,}`},
+	{"glpat- glcbt- gldt- glptt- glrt- sk- dckr_pat_ figd_ figu_ tvly- lin_api_ lin_oauth_", `[A-Za-z0-9_.-]{16,}`},
+	{"sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_", `[A-Za-z0-9]{10,}`},
+	{"xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-", `[A-Za-z0-9-]{10,}`},
+	{"AKIA ASIA", `[A-Z0-9]{16}`},
+	{"ya29. ATATT3 AIza pypi- sntrys_ sntryu_", `[A-Za-z0-9_=-]{20,}`},
+	{"eyJ", `[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`},
+	{"npm_ ntn_ secret_", `[A-Za-z0-9]{30,}`},
+	{"SG.", `[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}`},
+	{"shpat_ shpca_ shppa_ shpss_ dop_v1_", `[a-fA-F0-9]{16,}`},
+	{"AGE-SECRET-KEY-1", `[A-Z0-9]{20,}`},
+	{"-----BEGIN", ` [A-Z ]*PRIVATE KEY-----[\s\S]*`},
+})
+
+func shapes(table [][2]string) []shape {
+	var out []shape
+	for _, row := range table {
+		rest := regexp.MustCompile("^(?:" + row[1] + ")")
+		for _, prefix := range strings.Fields(row[0]) {
+			out = append(out, shape{prefix, rest})
+		}
+	}
+	return out
+}
+
+// shapeSpans finds the keys of services in a text.
+func shapeSpans(key, text string) []span {
+	var out []span
+	for _, s := range knownShapes {
+		for at := 0; ; {
+			i := strings.Index(text[at:], s.prefix)
+			if i < 0 {
+				break
+			}
+			start := at + i
+			at = start + len(s.prefix)
+			if start > 0 && isWord(text[start-1]) {
+				continue
+			}
+			if n := len(s.rest.FindString(text[at:])); n > 0 {
+				out = append(out, span{start, at + n, wordsOf(key)})
+				at += n
+			}
+		}
+	}
+	return out
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
 // secretSpans finds the secrets in a literal text that stands under a key (of
 // env, headers, or an option before it; may be empty).
 func secretSpans(key, text string) []span {
-	var out []span
 	if isSecretKey(key) && isPlausible(text) {
 		start := len(authScheme.FindString(text))
 		return []span{{start, len(text), wordsOf(key)}}
@@ -50,9 +99,19 @@ func secretSpans(key, text string) []span {
 	if m := headerText.FindStringSubmatch(text); m != nil && isSecretKey(m[1]) {
 		return shifted(secretSpans(m[1], text[len(m[0]):]), len(m[0]))
 	}
-	for _, m := range knownShapes.FindAllStringIndex(text, -1) {
-		out = append(out, span{m[0], m[1], wordsOf(key)})
+	out := shapeSpans(key, text)
+	if strings.Contains(text, "://") {
+		out = append(out, addressSpans(text)...)
 	}
+	if isRandom(text) {
+		out = append(out, span{0, len(text), cmp.Or(wordsOf(key), "TOKEN")})
+	}
+	return disjoint(out)
+}
+
+// addressSpans finds the secrets in a text that holds addresses.
+func addressSpans(text string) []span {
+	var out []span
 	for _, m := range userInfo.FindAllStringSubmatchIndex(text, -1) {
 		switch user := text[m[2]:m[3]]; {
 		case m[4] >= 0 && m[5] > m[4]:
@@ -66,10 +125,7 @@ func secretSpans(key, text string) []span {
 			out = append(out, span{m[4], m[5], wordsOf(name)})
 		}
 	}
-	if isRandom(text) {
-		out = append(out, span{0, len(text), cmp.Or(wordsOf(key), "TOKEN")})
-	}
-	return disjoint(append(out, pathSpans(text)...))
+	return append(out, pathSpans(text)...)
 }
 
 // pathSpans finds keys that a service has made part of the path of its address.

@@ -137,7 +137,7 @@ func newline(data []byte) string {
 }
 
 // isBlank reports whether a file holds nothing but white space.
-func isBlank(data []byte) bool { return len(bytes.TrimSpace(withoutMark(data))) == 0 }
+func isBlank(data []byte) bool { return len(bytes.Trim(withoutMark(data), " \t\r\n")) == 0 }
 
 // indentBefore returns the white space between the start of the line and an
 // offset, and whether there is nothing else.

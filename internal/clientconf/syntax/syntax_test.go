@@ -72,6 +72,16 @@ func TestTOMLFaultsHaveAPlace(t *testing.T) {
 		"a = " + strings.Repeat("[", 200) + "1": "1:205 E_SYNTAX",
 		"x = {a = 1}\n[x.b]\n":                  "2:2 E_SYNTAX",
 		"a = " + strings.Repeat("[", 200) + strings.Repeat("]", 200): "1:5 E_SIZE",
+		"a" + strings.Repeat(".a", 200) + " = 1\n":                   "1:257 E_SIZE lists and tables are nested",
+		"[a" + strings.Repeat(".a", 200) + "]\n":                     "1:258 E_SIZE lists and tables are nested",
+		strings.Repeat("[[a]]\n", 10_001):                            "1:1 E_SIZE the file has more keys",
+		"a = [" + strings.Repeat("{b=1},", 10_001) + "]\n":           "1:1 E_SIZE the file has more keys",
+		"// x\n":                "1:1 E_SYNTAX comments begin with #",
+		"<<<<<<< HEAD\n":        "1:1 E_SYNTAX the file holds the marks of a merge conflict",
+		"a = \"C:\\Users\"\n":   "1:8 E_SYNTAX a backslash is written",
+		"a =\n":                 "1:4 E_SYNTAX a value is missing after the =",
+		"{\"a\": 1}\n":          "1:1 E_SYNTAX the file looks like JSON",
+		"\xef\xbb\xbfa = npx\n": "1:6 E_SYNTAX text stands in quotes",
 	} {
 		if got := faultOf(syntax.TOML, text); !strings.HasPrefix(got, want) {
 			t.Errorf("%.30q: got %s, want %s", text, got, want)

@@ -17,6 +17,7 @@ type tomlDoc struct {
 	data  []byte
 	root  *Node
 	exprs []tomlExpr
+	keys  int
 	index map[*Node]map[string]*Node // the members of a node by name, while it is built
 }
 
@@ -28,14 +29,14 @@ type tomlExpr struct {
 	value      *Node    // nil of a header
 }
 
-// parseTOML reads a TOML file. The library's decoder judges whether the file is
-// valid; its parser, which has no stable interface, gives the places.
+// maxKeys bounds the keys and tables of a TOML file: the decoder's time grows
+// with their square.
+const maxKeys = 10_000
+
+// parseTOML reads a TOML file. The library's parser, which has no stable
+// interface, gives the places; its decoder judges whether the file is valid.
 func parseTOML(data []byte) (*tomlDoc, *Fault) {
 	data = withoutMark(data)
-	var all map[string]any
-	if err := toml.Unmarshal(data, &all); err != nil {
-		return nil, tomlFault(data, err)
-	}
 	d := &tomlDoc{data: data, root: &Node{Kind: Object, End: len(data)}, index: map[*Node]map[string]*Node{}}
 	p := &unstable.Parser{}
 	p.Reset(data)
@@ -44,7 +45,10 @@ func parseTOML(data []byte) (*tomlDoc, *Fault) {
 		e := p.Expression()
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			keys := tomlKeys(e)
+			keys, bad := tomlKeys(e)
+			if bad != nil {
+				return nil, bad
+			}
 			path = names(keys)
 			start, end := headerExtent(data, keys)
 			table = d.table(d.root, keys, start, e.Kind == unstable.ArrayTable)
@@ -54,6 +58,13 @@ func parseTOML(data []byte) (*tomlDoc, *Fault) {
 				return nil, bad
 			}
 		}
+		if d.keys++; d.keys > maxKeys {
+			return nil, &Fault{CodeSize, 0, fmt.Sprintf("the file has more keys and tables than the limit of %d; it is hardly a list of servers", maxKeys)}
+		}
+	}
+	var all map[string]any
+	if err := toml.Unmarshal(data, &all); err != nil {
+		return nil, tomlFault(data, err)
 	}
 	if err := p.Error(); err != nil {
 		return nil, tomlFault(data, err)
@@ -105,13 +116,20 @@ func offsetOf(data []byte, line, column int) int {
 	return min(l.starts[line-1]+max(column-1, 0), len(data))
 }
 
-func tomlKeys(e *unstable.Node) []Member {
+func tomlKeys(e *unstable.Node) ([]Member, *Fault) {
 	var out []Member
 	for it := e.Key(); it.Next(); {
 		k := it.Node()
+		if len(out) == MaxDepth {
+			return nil, tooNested(int(k.Raw.Offset))
+		}
 		out = append(out, Member{Name: string(k.Data), Start: int(k.Raw.Offset), End: int(k.Raw.Offset + k.Raw.Length)})
 	}
-	return out
+	return out, nil
+}
+
+func tooNested(offset int) *Fault {
+	return &Fault{CodeSize, offset, fmt.Sprintf("lists and tables are nested deeper than the limit of %d", MaxDepth)}
 }
 
 func names(keys []Member) []string {
@@ -173,7 +191,10 @@ func (d *tomlDoc) table(n *Node, keys []Member, start int, array bool) *Node {
 }
 
 func (d *tomlDoc) keyValue(table *Node, path []string, e *unstable.Node) *Fault {
-	keys := tomlKeys(e)
+	keys, bad := tomlKeys(e)
+	if bad != nil {
+		return bad
+	}
 	start, end := int(e.Raw.Offset), int(e.Raw.Offset+e.Raw.Length)
 	value, bad := d.value(e.Value(), keys[len(keys)-1].End, end, 0)
 	if bad != nil {
@@ -189,7 +210,7 @@ func (d *tomlDoc) keyValue(table *Node, path []string, e *unstable.Node) *Fault 
 // places of scalars and of keys, not of lists and inline tables.
 func (d *tomlDoc) value(v *unstable.Node, from, to, depth int) (*Node, *Fault) {
 	if depth > MaxDepth {
-		return nil, &Fault{CodeSize, from, fmt.Sprintf("lists and tables are nested deeper than the limit of %d", MaxDepth)}
+		return nil, tooNested(from)
 	}
 	for from < to && bytes.IndexByte([]byte(" \t=\r\n"), d.data[from]) >= 0 {
 		from++
@@ -234,7 +255,13 @@ func (d *tomlDoc) inline(n *Node, v *unstable.Node, depth int) *Fault {
 		if c.Kind != unstable.KeyValue {
 			continue
 		}
-		keys := tomlKeys(c)
+		if d.keys++; d.keys > maxKeys {
+			return nil // the caller says so
+		}
+		keys, bad := tomlKeys(c)
+		if bad != nil {
+			return bad
+		}
 		last := keys[len(keys)-1]
 		value, bad := d.value(c.Value(), last.End, int(c.Raw.Offset+c.Raw.Length), depth+1)
 		if bad != nil {
