@@ -25,8 +25,8 @@ func Read(src Source, data []byte) (*File, Problems) {
 }
 
 func (r *reader) read() {
-	known := false
-	if r.traits, known = r.file.Client.traits(); !known {
+	traits, known := r.file.Client.traits()
+	if r.traits = traits; !known {
 		r.say(Error, CodeShape, 0, nil, "%q is no client that Durward knows", clip(string(r.file.Client)))
 		return
 	}
