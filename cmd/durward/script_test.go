@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,8 +33,11 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			env.Defer(func() { _ = os.RemoveAll(run) })
 			env.Setenv("XDG_RUNTIME_DIR", run)
+			env.Defer(func() {
+				end(filepath.Join(bin, "durward"), env.Vars)
+				_ = os.RemoveAll(run)
+			})
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "stop": stop},
@@ -59,4 +63,18 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 // stop ends the service that runs with this script's state directory.
 func stop(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"`))
+}
+
+// end ends the service that a script which failed left running.
+func end(durward string, env []string) {
+	status := exec.Command(durward, "status", "--json")
+	status.Env = env
+	out, err := status.Output()
+	var is struct{ PID int }
+	if err != nil || json.Unmarshal(out, &is) != nil || is.PID == 0 {
+		return // none runs
+	}
+	if p, err := os.FindProcess(is.PID); err == nil {
+		_ = p.Signal(os.Interrupt) // it may have ended by itself
+	}
 }

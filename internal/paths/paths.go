@@ -47,3 +47,11 @@ func base(env, fallback string) string {
 	}
 	return filepath.Join(home, filepath.FromSlash(fallback))
 }
+
+// Secrets returns the directory of secrets that were moved out of other
+// programs' files: one file a secret (0600), named as it is.
+func Secrets() string { return filepath.Join(State(), "secrets") }
+
+// Installed returns the directory of the records of what was written into other
+// programs' files (0600).
+func Installed() string { return filepath.Join(State(), "installed") }
