@@ -201,6 +201,11 @@ func TestB26_StderrIsShownWhereTheFailureIs(t *testing.T) {
 	if !strings.Contains(missing(a), said) {
 		t.Errorf("list: %s", missing(a))
 	}
+	for route, tool := range map[string]string{"/mcp": "crash__echo", "/servers/crash/mcp": "echo"} {
+		if a := call(t, g.modern(route), tool, `{}`); a.Code() != wire.CodeUnavailable || !strings.Contains(a.Message(), said) {
+			t.Errorf("call on %s: %s", route, a.Msg.Error)
+		}
+	}
 }
 
 func TestB27_StateLivesFromCallToCall(t *testing.T) {

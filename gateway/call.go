@@ -25,7 +25,11 @@ func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Str
 			reply = g.survived(ctx, in, defect)
 		}
 	}()
-	return g.serve(ctx, in, out)
+	reply = g.serve(ctx, in, out)
+	if reply.Error != nil && reply.Era == wire.EraUnknown { // our own words may quote a server's stderr
+		reply.Error = g.redact(reply.Error)
+	}
+	return reply
 }
 
 func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {

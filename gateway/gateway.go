@@ -32,6 +32,11 @@ type Options struct {
 	Decider  Decider      // default: everything is allowed, and Status says so
 	Recorder Recorder     // default: nothing is recorded, and Status says so
 	Log      *slog.Logger // default: discard
+
+	// Redact takes known secrets out of what is told of servers: errors, and the
+	// reasons in lists. It is called by many goroutines and must not change its
+	// argument. Default: nothing is known.
+	Redact func([]byte) []byte
 }
 
 // Gateway is a running gateway. It is safe for concurrent use.
@@ -42,6 +47,7 @@ type Gateway struct {
 	decider  Decider
 	recorder Recorder
 	log      *slog.Logger
+	redact   func([]byte) []byte
 	info     []byte // our own raw Implementation object
 	finder   finder
 
@@ -69,12 +75,13 @@ func New(opt Options) (*Gateway, error) {
 	}
 	opt.setDefaults()
 	g := &Gateway{
-		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, stopping: make(chan struct{}), level: -1,
+		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
 	opener, launcher := federation.NewOpener(opt.Limits.opener())
 	g.launcher = launcher
 	g.set = federation.New(federation.Options{
+		Redact: opt.Redact,
 		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel,
 		Upstream: opt.Limits.upstream(), Catalog: opt.Limits.catalog(), Log: opt.Log, State: g.stateChanged,
 	})
@@ -154,6 +161,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.Recorder == nil {
 		o.Recorder = recordNothing{}
+	}
+	if o.Redact == nil {
+		o.Redact = func(text []byte) []byte { return text }
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -119,7 +119,7 @@ func (g *Gateway) find(ctx context.Context, p *passage, name, what string, looku
 			return err
 		}
 		if entry, ok = lookup(view, name); !ok {
-			return invalidParams("unknown " + what + " " + clip(name))
+			return g.unknown(p, what, name)
 		}
 	}
 	p.aim(entry, name)
@@ -127,6 +127,30 @@ func (g *Gateway) find(ctx context.Context, p *passage, name, what string, looku
 		p.to.name = wire.AppendQuote(nil, entry.Name)
 	}
 	return nil
+}
+
+// unknown is the answer for a name that nobody offers: that its server is not
+// there, if that is why.
+func (g *Gateway) unknown(p *passage, what, name string) error {
+	whose := catalog.ServerOf(name)
+	if p.in.Route.Kind == durward.RouteServer {
+		whose = p.in.Route.Name
+	}
+	if server, ok := g.set.Server(whose); ok {
+		switch s := server.Status(); s.State {
+		case durward.StateConnecting, durward.StateBackoff:
+			return durward.Errorf(durward.Unavailable, "server "+whose, "it is not available (%s): %s", s.State, orStarting(s.Reason))
+		case durward.StateConfigured, durward.StateReady, durward.StateDegraded, durward.StateDisabled:
+		}
+	}
+	return invalidParams("unknown " + what + " " + clip(name))
+}
+
+func orStarting(reason string) string {
+	if reason == "" {
+		return "it is starting"
+	}
+	return reason
 }
 
 // aim notes the catalog entry a request is for.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"durward"
@@ -17,6 +18,7 @@ import (
 	"durward/internal/config"
 	"durward/internal/identity"
 	"durward/internal/paths"
+	"durward/internal/secret"
 	"durward/internal/telemetry"
 )
 
@@ -51,6 +53,8 @@ type Service struct {
 
 	changes sync.Mutex // serialises what changes the configuration, running or on disk
 
+	secrets atomic.Pointer[secret.Matcher] // of config
+
 	mu      sync.Mutex // guards all below
 	config  *config.Config
 	seen    fingerprint // of the files, as they were read last
@@ -73,8 +77,9 @@ func Start(opt Options) (s *Service, err error) {
 	if s.config, err = s.load(); err != nil {
 		return nil, err
 	}
+	s.secrets.Store(s.config.Secrets())
 	s.seen, s.loaded = s.look(), time.Now()
-	if s.log, err = telemetry.NewLogger(opt.LogTo, s.config.Log.Level, s.config.Log.Format); err != nil {
+	if s.log, err = telemetry.NewLogger(opt.LogTo, s.config.Log.Level, s.config.Log.Format, s.withoutSecrets); err != nil {
 		return nil, err
 	}
 	if err := s.takeState(); err != nil {
@@ -152,7 +157,7 @@ func (s *Service) startGateway() error {
 func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 	return gateway.Options{
 		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix,
-		LazyTools: c.LazyTools, PinnedTools: c.PinnedTools, Version: s.opt.Version, Log: s.log,
+		LazyTools: c.LazyTools, PinnedTools: c.PinnedTools, Version: s.opt.Version, Log: s.log, Redact: s.withoutSecrets,
 		Access: gateway.Access{
 			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
 			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,
@@ -160,6 +165,10 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 		Limits: gateway.Limits(c.Limits),
 	}
 }
+
+// withoutSecrets takes the values that references brought into the configuration out of
+// what is logged or told: they must be seen by the servers alone.
+func (s *Service) withoutSecrets(text []byte) []byte { return s.secrets.Load().Bytes(text) }
 
 // serve serves a listener until Close.
 func (s *Service) serve(l net.Listener, h http.Handler) {

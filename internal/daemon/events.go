@@ -43,19 +43,11 @@ type watcher Service
 // ServerChanged implements gateway.Watcher.
 func (w *watcher) ServerChanged(st durward.ServerStatus) {
 	s := (*Service)(w)
-	s.redact(&st)
+	st.Reason = s.secrets.Load().Text(st.Reason)
 	s.events.tell(client.Event{Type: client.EventServer, At: time.Now(), Server: &st})
 }
 
 // ListsChanged implements gateway.Watcher.
 func (w *watcher) ListsChanged(kind string) {
 	w.events.tell(client.Event{Type: client.EventLists, At: time.Now(), List: kind})
-}
-
-// redact takes known secrets out of what a server said.
-func (s *Service) redact(st *durward.ServerStatus) {
-	s.mu.Lock()
-	c := s.config
-	s.mu.Unlock()
-	st.Reason = c.Redact(st.Reason)
 }

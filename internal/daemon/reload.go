@@ -73,10 +73,12 @@ func (s *Service) take(next *config.Config) error {
 	s.mu.Lock()
 	err := fixed(s.config, next)
 	s.mu.Unlock()
-	if err == nil {
-		err = s.gateway.Reload(s.gatewayOptions(next))
-	}
 	if err != nil {
+		return err
+	}
+	before := s.secrets.Swap(next.Secrets()) // a server that fails at once may print what it was given
+	if err := s.gateway.Reload(s.gatewayOptions(next)); err != nil {
+		s.secrets.Store(before)
 		return err
 	}
 	s.mu.Lock()

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,4 +188,65 @@ func TestEndsWhenNobodyUsesIt(t *testing.T) {
 	if t.Context().Err() != nil {
 		t.Error("it was the test that ended")
 	}
+}
+
+// A server that prints the secret it was given, and dies, must not make us pass it on.
+func TestASecretIsNotToldByAServersLastWords(t *testing.T) {
+	home(t)
+	const value = "hunter2-correct-horse"
+	t.Setenv("DURWARD_TEST_TOKEN", value)
+	var log safeBuffer
+	opt := configured(t, `version: 1
+listen: 127.0.0.1:0
+auth: none
+servers:
+  leak:
+    command: sh
+    args: [-c, "echo cannot log in with $TOKEN >&2; exit 1"]
+    env: {TOKEN: "${env:DURWARD_TEST_TOKEN}"}
+`)
+	opt.LogTo = &log
+	s := started(t, opt)
+	for s.Ready() != nil { // until it has failed for the first time
+		time.Sleep(time.Millisecond)
+	}
+	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
+	call, err := c.CallTool(t.Context(), "leak__x", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := c.Do(t.Context(), "tools/list", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := ""
+	for _, server := range s.Status().Servers {
+		status += server.Reason
+	}
+	for where, text := range map[string]string{"the call's error": string(call.Body), "the list": string(list.Body), "status": status, "the log": log.String()} {
+		if !strings.Contains(text, "cannot log in with") {
+			t.Errorf("%s does not show the server's last words: %s", where, text)
+		}
+		if strings.Contains(text, value) {
+			t.Errorf("%s shows the secret", where)
+		}
+	}
+}
+
+// safeBuffer is a log that is written while it is read.
+type safeBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

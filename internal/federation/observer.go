@@ -38,6 +38,7 @@ func (o *observer) State(server string, st durward.ServerStatus) {
 	if s.opt.State != nil {
 		s.opt.State(st)
 	}
+	st.Reason = string(s.opt.Redact([]byte(st.Reason)))
 	switch st.State {
 	case durward.StateReady, durward.StateDegraded, durward.StateDisabled, durward.StateConfigured:
 		s.offer.missing(server, "", "")

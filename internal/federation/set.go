@@ -28,6 +28,9 @@ type Options struct {
 	Log           *slog.Logger    // default: discard
 	// State is told of each change of a server's state. It must not block. Default: nobody is.
 	State func(durward.ServerStatus)
+	// Redact takes known secrets out of the reasons that lists give for missing
+	// servers. Default: nothing is known.
+	Redact func([]byte) []byte
 }
 
 // Set is a set of upstream servers. It is safe for concurrent use.
@@ -51,6 +54,9 @@ type Set struct {
 func New(opt Options) *Set {
 	if opt.StartParallel <= 0 {
 		opt.StartParallel = 16
+	}
+	if opt.Redact == nil {
+		opt.Redact = func(text []byte) []byte { return text }
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
