@@ -33,7 +33,7 @@ func corpus(t testing.TB) []corpusFile {
 		dir, file := filepath.Split(filepath.ToSlash(p))
 		client := filepath.Base(dir)
 		switch client {
-		case "golden", "fuzz":
+		case "golden", "fuzz", "rapid":
 			continue
 		case "broken":
 			client, _, _ = strings.Cut(file, ".")

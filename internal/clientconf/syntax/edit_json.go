@@ -238,16 +238,10 @@ func removeJSON(data []byte, path, keys []string) ([]byte, []Taken, error) {
 	var edits []edit
 	var taken []Taken
 	kept, keptComma := -1, -1 // the last member that stays, and the comma after it
-	trailing := false
+	commas, after := gaps(data, obj, keys)
 	for i, m := range obj.Members {
-		end := obj.End - 1
-		if i+1 < len(obj.Members) {
-			end = obj.Members[i+1].Start
-		}
-		comma := commaIn(data, m.Value.End, end)
-		trailing = comma >= 0
 		if !slices.Contains(keys, m.Name) {
-			kept, keptComma = i, comma
+			kept, keptComma = i, commas[i]
 			continue
 		}
 		before := obj.Start + 1
@@ -255,9 +249,9 @@ func removeJSON(data []byte, path, keys []string) ([]byte, []Taken, error) {
 			before = obj.Members[i-1].Value.End
 		}
 		taken = append(taken, Taken{Name: m.Name, Text: string(data[m.Value.Start:m.Value.End])})
-		edits = append(edits, edit{start: gapStart(data, before, m.Start, max(comma+1, m.Value.End)), end: m.Value.End})
-		if comma >= 0 {
-			edits = append(edits, edit{start: comma, end: comma + 1})
+		edits = append(edits, edit{start: gapStart(data, before, m.Start, after[i]), end: m.Value.End})
+		if commas[i] >= 0 {
+			edits = append(edits, edit{start: commas[i], end: commas[i] + 1})
 		}
 	}
 	if len(taken) == 0 {
@@ -266,10 +260,30 @@ func removeJSON(data []byte, path, keys []string) ([]byte, []Taken, error) {
 	if kept < 0 && onlySpaceAround(data, obj, edits) {
 		return splice(data, []edit{{obj.Start + 1, obj.End - 1, ""}}), taken, nil
 	}
-	if !trailing && keptComma >= 0 && kept < len(obj.Members)-1 {
+	if commas[len(commas)-1] < 0 && keptComma >= 0 && kept < len(obj.Members)-1 {
 		edits = append(edits, edit{start: keptComma, end: keptComma + 1})
 	}
 	return splice(data, edits), taken, nil
+}
+
+// gaps returns for each member where the comma after it is (-1: there is none),
+// and where what is taken out ends: with the last of the members in a row that
+// are taken out, and its comma.
+func gaps(data []byte, obj *Node, keys []string) (commas, after []int) {
+	n := len(obj.Members)
+	commas, after = make([]int, n), make([]int, n)
+	for i := n - 1; i >= 0; i-- {
+		end := obj.End - 1
+		if i+1 < n {
+			end = obj.Members[i+1].Start
+		}
+		value := obj.Members[i].Value.End
+		commas[i] = commaIn(data, value, end)
+		if after[i] = max(commas[i]+1, value); i+1 < n && slices.Contains(keys, obj.Members[i+1].Name) {
+			after[i] = after[i+1]
+		}
+	}
+	return commas, after
 }
 
 // gapStart returns where the line break and the white space before a key begin.

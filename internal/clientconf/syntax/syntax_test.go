@@ -158,6 +158,7 @@ func TestRemoveLeavesAValidFile(t *testing.T) {
 		{"all but comments", "{\"s\": {\n  // x\n  \"a\": 1\n}}", []string{"a"}, "{\"s\": {\n  // x\n}}"},
 		{"last two", "{\"s\": {\n  \"a\": 1,\n  \"b\": 2,\n  \"c\": 3\n}}", []string{"b", "c"}, "{\"s\": {\n  \"a\": 1\n}}"},
 		{"comment would swallow the brace", "{\"s\": { // x\n  \"a\": 1}}", []string{"a"}, "{\"s\": { // x\n}}"},
+		{"comment would swallow what follows two", "{\"s\": { // x\n  \"a\": 1,\n  \"b\": 2, \"c\": 3}}", []string{"a", "b"}, "{\"s\": { // x\n \"c\": 3}}"},
 		{"comment before the comma", "{\"s\": {\"a\": 1 /* , */, \"b\": 2}}", []string{"a"}, "{\"s\": { /* , */ \"b\": 2}}"},
 		{"twice", `{"s": {"a": 1, "a": 2, "b": 3}}`, []string{"a"}, `{"s": { "b": 3}}`},
 		{"not there", `{"s": {"a": 1}}`, []string{"x"}, `{"s": {"a": 1}}`},
