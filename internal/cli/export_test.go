@@ -1,0 +1,26 @@
+package cli
+
+import "encoding/json"
+
+// What the tests of this package look at besides the commands.
+var (
+	ReplaceReference = replaceReference
+	SystemdQuote     = systemdQuote
+	ShellQuote       = shellQuote
+	Visible          = visible
+	Extension        = extension
+	Distance         = distance
+)
+
+// LaunchdUnit is the file for launchd.
+func LaunchdUnit(self, home, path string) (file, unit string) {
+	m := launchd(self, home, path)
+	return m.file, m.unit
+}
+
+// Value reads the text of an argument by its property's schema.
+func Value(schema, text string) (string, error) {
+	s := inputSchema{Properties: map[string]json.RawMessage{"a": json.RawMessage(schema)}}
+	raw, err := s.value("a", text)
+	return string(raw), err
+}
