@@ -66,7 +66,7 @@ func prepared(tb testing.TB) (h http.Handler, r *http.Request, body *strings.Rea
 
 // maxAllocs is what one call may allocate between the HTTP server and the pipe
 // of the server, both ways, the test's own request included.
-const maxAllocs = 36
+const maxAllocs = 27
 
 func TestAllocationsOfACall(t *testing.T) {
 	h, r, body := prepared(t)
