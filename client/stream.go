@@ -55,14 +55,12 @@ func (c *Client) Events(ctx context.Context, f func(Event) bool) error {
 		over = !f(e)
 		return over, nil
 	})
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err == nil && !over:
-		return durward.Errorf(durward.Unavailable, "", "the service ended")
-	default:
-		return err
+	if ctx.Err() != nil {
+		err = nil
+	} else if err == nil && !over {
+		err = durward.Errorf(durward.Unavailable, "", "the service ended")
 	}
+	return err
 }
 
 // stream reads server-sent events until f says that it is over or the stream ends.
@@ -76,13 +74,8 @@ func (c *Client) stream(ctx context.Context, method, path string, body any, f fu
 	name, data := "", []byte(nil)
 	for {
 		line, err := readLine(in)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			return durward.Errorf(durward.Unavailable, "", "the connection to the service broke: %w", err)
+		if err != nil {
+			return broken(ctx, err)
 		}
 		key, value, _ := bytes.Cut(line, []byte(": "))
 		switch {
@@ -113,4 +106,15 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 			return bytes.TrimSuffix(line, []byte("\n")), err
 		}
 	}
+}
+
+// broken says why a stream ended; nil if the service ended it.
+func broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return durward.Errorf(durward.Unavailable, "", "the connection to the service broke: %w", err)
 }

@@ -168,18 +168,27 @@ func checkArguments(raw json.RawMessage, arguments json.RawMessage) error {
 	if err := json.Unmarshal(arguments, &value); err != nil {
 		return durward.Errorf(durward.Invalid, "", "the arguments are no JSON object: %w", err)
 	}
+	resolved := readSchema(raw)
+	if resolved == nil {
+		return nil
+	}
+	if err := resolved.Validate(value); err != nil {
+		return durward.Errorf(durward.Invalid, "", "the arguments do not fit the tool's schema: %w", err)
+	}
+	return nil
+}
+
+// readSchema reads a schema; nil if it cannot be read here.
+func readSchema(raw json.RawMessage) *jsonschema.Resolved {
 	var schema jsonschema.Schema
 	if json.Unmarshal(raw, &schema) != nil {
 		return nil
 	}
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
-	if err := resolved.Validate(value); err != nil {
-		return durward.Errorf(durward.Invalid, "", "the arguments do not fit the tool's schema: %w", err)
-	}
-	return nil
+	return resolved
 }
 
 // toolOrArgument completes tools, and then the names of their arguments.

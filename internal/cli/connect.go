@@ -49,7 +49,7 @@ func startService(ctx context.Context, service *client.Client) error {
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
 	}
-	defer log.Close() //nolint:errcheck // the service has its own descriptor
+	defer log.Close() // the service has its own descriptor
 	before, err := log.Seek(0, 2)
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
@@ -59,13 +59,16 @@ func startService(ctx context.Context, service *client.Client) error {
 	if err := cmd.Start(); err != nil {
 		return durward.Errorf(durward.Unavailable, "", "the service cannot be started: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(ended)
+	}()
 	return awaitService(ctx, service, ended, before)
 }
 
 // awaitService waits until the service answers. before is where its log began.
-func awaitService(ctx context.Context, service *client.Client, ended <-chan error, before int64) error {
+func awaitService(ctx context.Context, service *client.Client, ended <-chan struct{}, before int64) error {
 	limit, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	tick := time.NewTicker(startPoll)
