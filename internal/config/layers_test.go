@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -222,61 +221,6 @@ func TestB21_SecretsComeFromTheStoreOrAreNamed(t *testing.T) {
 		if _, err := config.Parse("c.yaml", text(name), opt); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// info is a file with an owner and a mode.
-type info struct {
-	fs.FileInfo
-	mode fs.FileMode
-	sys  any
-}
-
-func (i info) Mode() fs.FileMode { return i.mode }
-func (i info) Sys() any          { return i.sys }
-
-func TestTheCorpLayerMustBeRoots(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "corp.yaml")
-	if err := os.WriteFile(path, []byte("version: 1\nlimits: {sessions: 3}\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	real, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for mode, want := range map[fs.FileMode]string{0o644: "", 0o600: "", 0o664: "mode 0664", 0o646: "mode 0646"} {
-		err := config.CheckOwner(path, info{real, mode, rootOwned(t)})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("root's, mode %o: %v", mode, err)
-		}
-	}
-	if err := config.CheckOwner(path, info{real, 0o644, ownedBy(t, 1000)}); err == nil || !strings.Contains(err.Error(), "belongs to user 1000") {
-		t.Errorf("another's: %v", err)
-	}
-	if err := config.CheckOwner(path, info{real, 0o644, nil}); err == nil || !strings.Contains(err.Error(), "E_OWNER") {
-		t.Errorf("nobody's: %v", err)
-	}
-	checkRealOwner(t, path)
-}
-
-// checkRealOwner goes through Load, as the user who runs the test.
-func checkRealOwner(t *testing.T, path string) {
-	t.Helper()
-	c, err := config.Load(config.Options{Corp: path, Env: env})
-	if os.Geteuid() != 0 {
-		if durward.KindOf(err) != durward.Invalid || !strings.Contains(err.Error(), "E_OWNER") {
-			t.Errorf("taken, though it is not root's: %v", err)
-		}
-		return
-	}
-	if err != nil || c.Limits.Sessions != 3 || c.HasUserFile() {
-		t.Fatalf("%+v, %v", c, err)
-	}
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := config.Load(config.Options{Corp: path, Env: env}); err == nil || !strings.Contains(err.Error(), "E_OWNER") {
-		t.Errorf("taken, though everybody may write it: %v", err)
 	}
 }
 
