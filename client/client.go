@@ -1,6 +1,6 @@
 // Package client is the Go client of Durward's service API. The command line
 // uses nothing else to talk to a running service.
-// Start at [New].
+// Start at [New], or at [NewTCP] where the unix socket cannot be reached.
 package client
 
 import (
@@ -10,32 +10,73 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
 
 	"durward"
 )
 
-// Client talks to one service over its unix socket, as the service's owner.
+// Client talks to one service: over its unix socket as the service's owner, or by
+// TCP with a bearer token.
 type Client struct {
-	socket string
-	http   *http.Client
+	network, address string // where it listens: unix and a path, or tcp and host:port
+	host             string // in the URL
+	http             *http.Client
+	authorize        func(http.Header) // a function, so that no verb prints the token
 }
 
 // New returns a client of the service that listens on socket. It does not connect yet.
 func New(socket string) *Client {
-	c := &Client{socket: socket}
-	c.http = &http.Client{Transport: &http.Transport{
-		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
-		MaxIdleConns:    1,
-		IdleConnTimeout: time.Second,
-	}}
-	return c
+	return newClient(Client{network: "unix", address: socket, host: "durward", authorize: func(http.Header) {}})
 }
 
-// Stdio opens the stdio entrance of a route: JSON-RPC messages, one a line, both ways.
+// NewTCP returns a client of the service whose api.listen is address, host:port.
+// The token decides what it may do; a call that needs more is an error of kind
+// Denied. The connection is not encrypted, so an address that is not of this
+// machine is refused (kind Invalid), and so is what cannot be a token. It does
+// not connect yet.
+func NewTCP(address, token string) (*Client, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, durward.Errorf(durward.Invalid, "", "the address of the service API must be host:port, such as 127.0.0.1:8485: %w", err)
+	}
+	if ip, err := netip.ParseAddr(host); !strings.EqualFold(host, "localhost") && (err != nil || !ip.Unmap().IsLoopback()) {
+		return nil, durward.Errorf(durward.Invalid, "", "%s is not certainly this machine, and the token would cross the network in the clear; use a tunnel (ssh -L) and a loopback address", address)
+	}
+	if token == "" || strings.Trim(token, tokenCharacters) != "" {
+		return nil, durward.Errorf(durward.Invalid, "", "the token of the service API is empty or holds what no token does (RFC 6750 §2.1)")
+	}
+	return newClient(Client{
+		network: "tcp", address: address, host: address,
+		authorize: func(h http.Header) { h.Set("Authorization", "Bearer "+token) },
+	}), nil
+}
+
+// tokenCharacters are those of which a bearer token may consist.
+const tokenCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/="
+
+func newClient(c Client) *Client {
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
+			MaxIdleConns:    1,
+			IdleConnTimeout: time.Second,
+		},
+		// The service sends nobody elsewhere; a token must not follow who does.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &c
+}
+
+// Stdio opens the stdio entrance of a route: JSON-RPC messages, one a line, both
+// ways. It is on the unix socket only; by TCP it is an error of kind Invalid.
 func (c *Client) Stdio(ctx context.Context, route durward.Route) (io.ReadWriteCloser, error) {
+	if c.network != "unix" {
+		return nil, durward.Errorf(durward.Invalid, "", "the stdio entrance is on the unix socket of the service only, not on %s", c.address)
+	}
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -55,12 +96,12 @@ func (c *Client) Stdio(ctx context.Context, route durward.Route) (io.ReadWriteCl
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "mcp-stdio")
 	if err := req.Write(conn); err != nil {
-		return nil, errors.Join(unreachable(c.socket, err), conn.Close())
+		return nil, errors.Join(c.unreachable(err), conn.Close())
 	}
 	in := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(in, req)
 	if err != nil {
-		return nil, errors.Join(unreachable(c.socket, err), conn.Close())
+		return nil, errors.Join(c.unreachable(err), conn.Close())
 	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		err := refused(resp)
@@ -88,16 +129,19 @@ func (u *upgraded) CloseWrite() error {
 
 func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.socket)
+	conn, err := d.DialContext(ctx, c.network, c.address)
 	if err != nil {
-		return nil, unreachable(c.socket, err)
+		return nil, c.unreachable(err)
 	}
 	return conn, nil
 }
 
-func unreachable(socket string, err error) error {
-	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) {
-		return durward.Errorf(durward.Unavailable, "", "no service answers on %s; start one with: durward serve", socket)
+func (c *Client) unreachable(err error) error {
+	if c.network == "tcp" && errors.Is(err, syscall.ECONNREFUSED) {
+		return durward.Errorf(durward.Unavailable, "", "nobody answers on %s; a service does if api.listen in its configuration says so", c.address)
 	}
-	return durward.Errorf(durward.Unavailable, "", "the service on %s cannot be reached: %w", socket, err)
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT) {
+		return durward.Errorf(durward.Unavailable, "", "no service answers on %s; start one with: durward serve", c.address)
+	}
+	return durward.Errorf(durward.Unavailable, "", "the service on %s cannot be reached: %w", c.address, err)
 }

@@ -47,10 +47,11 @@ func (c *Client) open(ctx context.Context, method, path string, body any, accept
 		}
 		payload = &data
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://durward"+path, payload)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.host+path, payload)
 	if err != nil {
 		return nil, err
 	}
+	c.authorize(req.Header)
 	req.Header.Set("Accept", accept)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -59,7 +60,7 @@ func (c *Client) open(ctx context.Context, method, path string, body any, accept
 	if err != nil {
 		return nil, c.failed(ctx, err)
 	}
-	if resp.StatusCode >= http.StatusBadRequest {
+	if resp.StatusCode >= http.StatusMultipleChoices {
 		return nil, errors.Join(refused(resp), resp.Body.Close())
 	}
 	return resp, nil
@@ -76,7 +77,7 @@ func (c *Client) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		return unreachable(c.socket, err)
+		return c.unreachable(err)
 	}
 }
 

@@ -49,11 +49,12 @@ func newRoot(std Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "durward",
 		Short:         "The guard between AI agents and the tools they reach over MCP",
-		Long:          "Durward federates many MCP servers behind one endpoint.\n" + exitHelp,
+		Long:          "Durward federates many MCP servers behind one endpoint.\n" + serviceHelp + exitHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          needsSubcommand,
 	}
+	root.SetFlagErrorFunc(refuseTokens)
 	root.SetIn(std.In)
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"durward/client"
-	"durward/internal/paths"
 )
 
 // completeWithin bounds a completion: a shell waits for it.
@@ -17,7 +16,11 @@ const completeWithin = 2 * time.Second
 func completed(ctx context.Context, ask func(context.Context, *client.Client) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completeWithin)
 	defer cancel()
-	names, err := ask(ctx, client.New(paths.Socket()))
+	service, err := serviceAPI()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names, err := ask(ctx, service)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -5,9 +5,6 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-
-	"durward/client"
-	"durward/internal/paths"
 )
 
 func newConfigReload(std Streams) *cobra.Command {
@@ -24,7 +21,11 @@ func newConfigReload(std Streams) *cobra.Command {
 }
 
 func runConfigReload(ctx context.Context, json bool, std Streams) error {
-	r, err := client.New(paths.Socket()).Reload(ctx)
+	service, err := serviceAPI()
+	if err != nil {
+		return err
+	}
+	r, err := service.Reload(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,16 @@ import (
 )
 
 // connect returns a client of the service, which is started in the background if
-// none runs.
+// none runs and the environment names no other.
 func connect(ctx context.Context, std Streams) (*client.Client, error) {
-	service := client.New(paths.Socket())
-	_, err := service.Status(ctx)
+	service, err := serviceAPI()
+	if err != nil {
+		return nil, err
+	}
+	_, err = service.Status(ctx)
+	if os.Getenv(envAPI) != "" {
+		return service, err // who names a service wants that one, not another
+	}
 	if durward.KindOf(err) == durward.Unavailable && err != nil {
 		note(std, "no service runs; starting one in the background …")
 		err = startService(ctx, service)

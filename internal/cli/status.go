@@ -12,7 +12,6 @@ import (
 
 	"durward"
 	"durward/client"
-	"durward/internal/paths"
 )
 
 type statusOptions struct{ json bool }
@@ -31,7 +30,11 @@ func newStatus(std Streams) *cobra.Command {
 }
 
 func runStatus(ctx context.Context, opt statusOptions, std Streams) error {
-	status, err := client.New(paths.Socket()).Status(ctx)
+	service, err := serviceAPI()
+	if err != nil {
+		return err
+	}
+	status, err := service.Status(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,6 +52,9 @@ func printStatus(std Streams, s *client.Status) error {
 	w := tabwriter.NewWriter(std.Out, 0, 8, 2, ' ', 0)
 	_, _ = fmt.Fprintf(w, "durward %s\tpid %d, %s, up %s\n", s.Version, s.PID, address, time.Since(s.Started).Round(time.Second))
 	_, _ = fmt.Fprintf(w, "config\t%s\npolicy\t%s\nledger\t%s\n", s.Config.File, s.Policy, s.Ledger)
+	if s.APIAddress != "" {
+		_, _ = fmt.Fprintf(w, "api\thttp://%s, with a token\n", s.APIAddress)
+	}
 	if s.Config.Problem != "" {
 		_, _ = fmt.Fprintf(w, "\tthe file has problems, the last good one runs: %s\n", s.Config.Problem)
 	}

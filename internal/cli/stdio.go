@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"durward"
-	"durward/client"
-	"durward/internal/paths"
 )
 
 type stdioOptions struct{ server, toolset string }
@@ -38,7 +36,10 @@ func runStdio(ctx context.Context, opt stdioOptions, std Streams) error {
 	case opt.toolset != "":
 		route = durward.Route{Kind: durward.RouteToolset, Name: opt.toolset}
 	}
-	service := client.New(paths.Socket())
+	service, err := serviceAPI()
+	if err != nil {
+		return err
+	}
 	conn, err := service.Stdio(ctx, route)
 	if durward.KindOf(err) == durward.Unavailable {
 		if err = startService(ctx, service); err == nil {

@@ -27,6 +27,7 @@ func (b *builder) build() *Config {
 		Listen: b.raw.Listen, Auth: Auth(b.raw.Auth), Insecure: b.raw.Insecure,
 		TLS:            TLS{Cert: b.layers.path(yamlx.Path{"tls", "cert"}, b.raw.TLS.Cert), Key: b.layers.path(yamlx.Path{"tls", "key"}, b.raw.TLS.Key)},
 		AllowedOrigins: b.raw.AllowedOrigins, AllowedHosts: b.raw.AllowedHosts,
+		API:     API(b.raw.API),
 		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
 		LazyTools: b.raw.LazyTools, PinnedTools: b.raw.PinnedTools,
 		Limits: b.raw.Limits.limits(),

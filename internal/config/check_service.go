@@ -31,6 +31,7 @@ func (b *builder) checkService(c *Config) {
 			b.layers.report(yamlx.CodeValue, at, "is empty; name a file")
 		}
 	}
+	b.checkAPI(c)
 	for i, origin := range c.AllowedOrigins {
 		if !isOrigin(origin) {
 			b.layers.report(yamlx.CodeValue, yamlx.Path{"allowed_origins", strconv.Itoa(i)}, "must be an origin in lower case, scheme://host or scheme://host:port, without a path and without *")
@@ -50,6 +51,25 @@ func (b *builder) checkExposed(c *Config) {
 	}
 	if c.TLS.Cert == "" && !c.Insecure {
 		b.layers.report(codeConflict, yamlx.Path{"listen"}, "other machines can reach %s: give tls: {cert, key}, or accept that tokens cross the network in the clear with insecure: true, or use a loopback address such as 127.0.0.1:8484", c.Listen)
+	}
+}
+
+// checkAPI: who holds the token of the service API can run any program, and it
+// crosses the connection in the clear. So it stays on this machine, whatever
+// else is permitted.
+func (b *builder) checkAPI(c *Config) {
+	at := yamlx.Path{"api", "listen"}
+	if !b.layers.has(at) {
+		return
+	}
+	host, err := splitListen(c.API.Listen)
+	switch {
+	case err != nil:
+		b.layers.report(yamlx.CodeValue, at, "must be host:port with a loopback address and a port from 0 to 65535, such as 127.0.0.1:8485 or [::1]:8485")
+	case !isLoopback(host):
+		b.layers.report(codeForbidden, at, "other machines could reach %s, and the service API is for this one only: who uses it can start any program; write a loopback address such as 127.0.0.1:8485, and reach it from elsewhere through a tunnel (ssh -L)", clip(c.API.Listen))
+	case c.API.Listen == c.Listen && !strings.HasSuffix(c.Listen, ":0"):
+		b.layers.report(codeConflict, at, "is the address of the HTTP entrance (listen); give the service API a port of its own, such as 127.0.0.1:8485")
 	}
 }
 

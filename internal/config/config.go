@@ -22,6 +22,7 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	AllowedOrigins []string
 	AllowedHosts   []string
+	API            API
 	Builtin        bool
 	NoPrefix       bool // prefix: "" was written
 	Limits         Limits
@@ -47,6 +48,10 @@ const (
 
 // TLS names the certificate and key files; both are empty without TLS.
 type TLS struct{ Cert, Key string }
+
+// API says where the service API is served besides the unix socket: at a loopback
+// address, host:port; empty: nowhere.
+type API struct{ Listen string }
 
 // Log says what is logged and how.
 type Log struct {

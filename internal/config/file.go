@@ -35,6 +35,11 @@ type file struct {
 	// AllowedHosts may stand in the Host header besides loopback names and the
 	// listen address: a name or address, with or without a port. Default none.
 	AllowedHosts []string `yaml:"allowed_hosts"`
+	// API serves the service API by TCP too, to programs of this machine that hold
+	// one of its own bearer tokens. They are generated into the state directory
+	// (0600): api-token changes and calls, api-token-read only looks. The token of the
+	// HTTP entrance does not open it. Default: the unix socket alone.
+	API apiFile `yaml:"api"`
 	// Builtin offers Durward's own tools as server "local". Default true.
 	Builtin bool `yaml:"builtin"`
 	// Prefix may only be written as "": tools are then offered under their own
@@ -72,6 +77,12 @@ type tlsFile struct {
 	Cert string `yaml:"cert,required"`
 	// Key is the file with the private key, PEM.
 	Key string `yaml:"key,required"`
+}
+
+type apiFile struct {
+	// Listen is the TCP address, host:port with a loopback address, such as
+	// 127.0.0.1:8485. Port 0 picks a free one.
+	Listen string `yaml:"listen,required"`
 }
 
 // sharedFile are the keys that stand in defaults and in a server alike. Zero

@@ -1,5 +1,6 @@
 // Package control is the server of the service API: HTTP and JSON under
-// /api/v1 for the owner of the service, and the health checks for everybody.
+// /api/v1 for the owner of the service and for whom the owner gives a [Scope],
+// and the health checks for everybody.
 // Package client is its other end and declares its vocabulary.
 //
 // All routes stand in one table: see routes. The OpenAPI document is made of it.
@@ -64,8 +65,9 @@ type Options struct {
 	Configuration Configuration
 	// Watch has f called with what happens until stop is called. f does not block.
 	Watch func(f func(client.Event)) (stop func())
-	// Authorize says who sends a request, or why it is not the owner.
-	Authorize func(*http.Request) (durward.Caller, error)
+	// Authorize says who sends a request and what that caller may do, or why it may
+	// do nothing.
+	Authorize func(*http.Request) (durward.Caller, Scope, error)
 	// Done ends event streams when it is closed. Default: they end with their readers.
 	Done <-chan struct{}
 	// KeepAlive is how long a stream may be silent; then a comment is sent. Default 15 s.
@@ -94,7 +96,7 @@ func New(opt Options) http.Handler {
 	for _, r := range routes() {
 		mux.Handle(r.method+" "+r.path, a.handler(r))
 	}
-	mux.Handle("/api/v1/", a.handler(route{serve: func(*api, http.ResponseWriter, *request) error {
+	mux.Handle("/api/v1/", a.handler(route{scope: Read, serve: func(*api, http.ResponseWriter, *request) error {
 		return durward.Errorf(durward.NotFound, "", "the service API has no such route; see /api/v1/openapi.json")
 	}}))
 	// These two say yes or no and nothing else: anybody may ask.
@@ -115,7 +117,10 @@ type request struct {
 
 func (a *api) handler(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller, err := a.opt.Authorize(r)
+		caller, granted, err := a.opt.Authorize(r)
+		if err == nil {
+			err = granted.permits(rt.scope)
+		}
 		if err == nil {
 			caller.Entrance = durward.EntranceConsole
 			caller.Client = durward.ClientInfo{Name: "service API"}
@@ -123,6 +128,7 @@ func (a *api) handler(rt route) http.Handler {
 			err = rt.serve(a, w, &request{r, caller})
 		}
 		if err != nil {
+			challenge(w, err, rt.scope)
 			WriteError(w, err)
 		}
 	})

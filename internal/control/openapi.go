@@ -39,12 +39,24 @@ func OpenAPI(version string) ([]byte, error) {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Durward service API", "version": version,
-			"description": "HTTP and JSON on the unix socket of the service, for its owner only. Every error has a body of type Failure.",
+			"description": "HTTP and JSON on the unix socket of the service, for its owner only and without a token, and with api.listen in the configuration " +
+				"on a loopback TCP address, with a bearer token. Every error has a body of type Failure.",
 		},
 		"paths":      paths,
-		"components": object{"schemas": d.schemas},
+		"components": object{"schemas": d.schemas, "securitySchemes": object{schemeName: securityScheme()}},
 	}, "", "  ")
 	return append(out, '\n'), err
+}
+
+// schemeName is what operations call the way to authenticate.
+const schemeName = "token"
+
+func securityScheme() object {
+	return object{
+		"type": "http", "scheme": "bearer",
+		"description": "By TCP only; on the unix socket the kernel says who calls. The tokens stand in the state directory: api-token has the " +
+			"scope operate, which includes read, and api-token-read the scope read. Each operation names the scope that it takes.",
+	}
 }
 
 func methodKey(method string) string {
@@ -57,7 +69,7 @@ type document struct{ schemas object }
 var pathParameter = regexp.MustCompile(`\{([a-z]+)\}`)
 
 func (d *document) operation(r route) (object, error) {
-	op := object{"operationId": r.id, "summary": r.summary}
+	op := object{"operationId": r.id, "summary": r.summary, "security": []any{object{schemeName: []Scope{r.scope}}}}
 	if r.stream != "" {
 		op["description"] = r.stream
 	}

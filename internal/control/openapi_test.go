@@ -42,10 +42,12 @@ func TestTheOpenAPIDocumentIsSound(t *testing.T) {
 		Paths   map[string]map[string]struct {
 			ID        string `json:"operationId"`
 			Summary   string `json:"summary"`
+			Security  []map[string][]control.Scope
 			Responses map[string]any
 		} `json:"paths"`
 		Components struct {
-			Schemas map[string]any `json:"schemas"`
+			Schemas         map[string]any `json:"schemas"`
+			SecuritySchemes map[string]any `json:"securitySchemes"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(doc, &d); err != nil || !strings.HasPrefix(d.OpenAPI, "3.1.") || len(d.Paths) < 15 {
@@ -56,6 +58,12 @@ func TestTheOpenAPIDocumentIsSound(t *testing.T) {
 		for method, op := range operations {
 			if op.ID == "" || ids[op.ID] || op.Summary == "" || len(op.Responses) < 2 {
 				t.Errorf("%s %s: %+v", method, path, op)
+			}
+			// Every route has a scope, and what is not a GET needs the one that permits changes.
+			if len(op.Security) != 1 || len(op.Security[0]["token"]) != 1 || d.Components.SecuritySchemes["token"] == nil {
+				t.Errorf("%s %s: security %v", method, path, op.Security)
+			} else if scope := op.Security[0]["token"][0]; scope != control.Operate && (scope != control.Read || method != "get") {
+				t.Errorf("%s %s: scope %q", method, path, scope)
 			}
 			ids[op.ID] = true
 		}

@@ -47,6 +47,7 @@ type Service struct {
 	activity *activity
 	address  string // of HTTP
 	token    string // file of the bearer token; empty without one
+	apiAt    string // address of the service API by TCP; empty without
 	events   events
 	stopping chan struct{} // closed when Close begins
 	stop     sync.Once
@@ -99,6 +100,9 @@ func Start(opt Options) (s *Service, err error) {
 		return nil, err
 	}
 	s.later(socket.Close)
+	if err := s.startAPI(); err != nil {
+		return nil, err
+	}
 	s.serve(tcp, s.publicHandler())
 	s.serve(socket, s.ownerHandler())
 	if err := os.WriteFile(paths.Address(), []byte(s.address+"\n"), 0o600); err != nil {

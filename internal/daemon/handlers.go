@@ -5,14 +5,15 @@ import (
 
 	"durward"
 	"durward/internal/control"
+	"durward/internal/identity"
 )
 
 // publicHandler serves what is reached by HTTP: the MCP routes and the health
 // checks. The service API is not there: the bearer token is in the hands of
 // agents, and the API could run any program.
 func (s *Service) publicHandler() http.Handler {
-	api := s.api(func(*http.Request) (durward.Caller, error) {
-		return durward.Caller{}, durward.Errorf(durward.NotFound, "", "the service API is on the unix socket only")
+	api := s.api(func(*http.Request) (durward.Caller, control.Scope, error) {
+		return durward.Caller{}, "", durward.Errorf(durward.NotFound, "", "the service API is not here; it is on the unix socket, and where api.listen says")
 	})
 	mcp := s.gateway.Handler()
 	return s.activity.watch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,16 +30,42 @@ func (s *Service) publicHandler() http.Handler {
 func (s *Service) ownerHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", s.activity.watch(s.gateway.Handler()))
-	api := s.api(s.gateway.Admit)
-	mux.Handle("/api/v1/", s.activity.watch(api))
-	mux.Handle("/api/v1/status", api)
-	mux.Handle("/healthz", api)
-	mux.Handle("/readyz", api)
+	s.handleAPI(mux, func(r *http.Request) (durward.Caller, control.Scope, error) {
+		caller, err := s.gateway.Admit(r)
+		return caller, control.Operate, err
+	})
 	mux.Handle("/api/v1/stdio", s.activity.watch(s.gateway.StdioHandler()))
 	return mux
 }
 
-func (s *Service) api(authorize func(*http.Request) (durward.Caller, error)) http.Handler {
+// apiHandler serves what is reached at api.listen: the service API and the health
+// checks, and no MCP.
+func (s *Service) apiHandler(gate *identity.Gate) http.Handler {
+	mux := http.NewServeMux()
+	s.handleAPI(mux, func(r *http.Request) (durward.Caller, control.Scope, error) {
+		caller, err := gate.Admit(r)
+		if err != nil {
+			return durward.Caller{}, "", err
+		}
+		scope := control.Scope(caller.Principal) // see apiGate
+		caller.Principal = identity.PrincipalLocal
+		return caller, scope, nil
+	})
+	return mux
+}
+
+func (s *Service) handleAPI(mux *http.ServeMux, authorize authorizer) {
+	api := s.api(authorize)
+	mux.Handle("/api/v1/", s.activity.watch(api))
+	mux.Handle("/api/v1/status", api)
+	mux.Handle("/healthz", api)
+	mux.Handle("/readyz", api)
+}
+
+// authorizer says who sends a request of the service API, and what that caller may do.
+type authorizer = func(*http.Request) (durward.Caller, control.Scope, error)
+
+func (s *Service) api(authorize authorizer) http.Handler {
 	return control.New(control.Options{
 		Service: s, Servers: (*servers)(s), Steering: (*steering)(s), Offer: (*offer)(s), Configuration: s,
 		Watch: s.events.watch, Authorize: authorize, Done: s.stopping, Version: s.opt.Version,

@@ -19,7 +19,7 @@ func (s *Service) Status() client.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := client.Status{
-		Version: s.opt.Version, PID: os.Getpid(), Address: s.address, Started: s.started,
+		Version: s.opt.Version, PID: os.Getpid(), Address: s.address, APIAddress: s.apiAt, Started: s.started,
 		Policy: g.Policy, Ledger: g.Ledger, Sessions: g.Sessions, Servers: g.Servers,
 		Config: client.ConfigStatus{File: s.file(), Loaded: s.loaded},
 	}
@@ -62,6 +62,7 @@ func fixed(old, next *config.Config) error {
 	}{
 		{"listen", old.Listen != next.Listen},
 		{"auth", old.Auth != next.Auth},
+		{"api", old.API != next.API},
 		{"tls", old.TLS != next.TLS},
 		{"prefix", old.NoPrefix != next.NoPrefix},
 		{"allowed_hosts", !slices.Equal(old.AllowedHosts, next.AllowedHosts)},

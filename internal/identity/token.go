@@ -96,6 +96,10 @@ func LoadToken(path string) (string, error) {
 	return "", durward.Errorf(durward.Unavailable, tokenOpName, "the token file %s comes and goes", path)
 }
 
+// ReadToken is [LoadToken] for who only uses a token: a file that is not there is
+// an error of kind Unavailable, and none is made.
+func ReadToken(path string) (string, error) { return readToken(path) }
+
 func readToken(path string) (string, error) {
 	f, err := openNoFollow(path)
 	if err != nil {

@@ -18,6 +18,14 @@ func State() string { return filepath.Join(base("XDG_STATE_HOME", ".local/state"
 // Token returns the path of the file that holds the bearer token (0600).
 func Token() string { return filepath.Join(State(), "token") }
 
+// APIToken returns the path of the file that holds the token of the service API
+// for everything (0600).
+func APIToken() string { return filepath.Join(State(), "api-token") }
+
+// APIReadToken returns the path of the file that holds the token of the service
+// API for looking only (0600).
+func APIReadToken() string { return filepath.Join(State(), "api-token-read") }
+
 // Lock returns the path of the file whose lock a running service holds.
 func Lock() string { return filepath.Join(State(), "service.lock") }
 
