@@ -159,6 +159,15 @@ func (p *passage) aim(entry *catalog.Entry, full string) {
 	p.call.Server, p.call.Name, p.call.FullName, p.call.Risk = entry.Server, entry.Name, full, entry.Risk
 }
 
+// aimAt notes the resource, or template, that a request is for.
+func (p *passage) aimAt(to catalog.Target, full string) {
+	p.to = target{server: to.Server, entry: to.Entry}
+	p.call.Server, p.call.Name, p.call.FullName = to.Server, to.URI, full
+	if to.URI != full {
+		p.to.name = wire.AppendQuote(nil, to.URI)
+	}
+}
+
 // await waits for the servers that may still bring the name, and returns the view after that.
 func (g *Gateway) await(ctx context.Context, p *passage, name string) (*catalog.View, error) {
 	route := p.in.Route
@@ -191,11 +200,7 @@ func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
 			return noResource(uri, err)
 		}
 	}
-	p.to = target{server: to.Server, entry: to.Entry}
-	p.call.Server, p.call.Name, p.call.FullName = to.Server, to.URI, uri
-	if to.URI != uri {
-		p.to.name = wire.AppendQuote(nil, to.URI)
-	}
+	p.aimAt(to, uri)
 	return nil
 }
 
@@ -217,11 +222,7 @@ func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 	if err != nil {
 		return err
 	}
-	p.to = target{server: to.Server, entry: to.Entry}
-	p.call.Server, p.call.Name, p.call.FullName = to.Server, to.URI, uri
-	if to.URI != uri {
-		p.to.name = wire.AppendQuote(nil, to.URI)
-	}
+	p.aimAt(to, uri)
 	return nil
 }
 
