@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 			})
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "stop": stop},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "end-service": endService},
 	})
 }
 
@@ -60,8 +60,8 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s: waited too long", args[0])
 }
 
-// stop ends the service that runs with this script's state directory.
-func stop(ts *testscript.TestScript, _ bool, _ []string) {
+// end-service ends the service that runs with this script's state directory.
+func endService(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"`))
 }
 

@@ -26,6 +26,8 @@ type property struct {
 	Type        any    `json:"type"`
 	Description string `json:"description"`
 	Enum        []any  `json:"enum"`
+	Format      string `json:"format"`
+	WriteOnly   bool   `json:"writeOnly"`
 }
 
 // toolArguments reads the arguments of a call and checks them.

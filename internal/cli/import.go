@@ -115,7 +115,7 @@ func agree(std Streams, question string) (agreed, asked bool) {
 	}
 	defer d.close()
 	_, _ = fmt.Fprint(d.out, question+" [y/N] ") // a terminal
-	line, err := d.in.ReadString('\n')
+	line, err := d.line(false)
 	line = strings.ToLower(strings.TrimSpace(line))
 	return err == nil && (line == "y" || line == "yes"), true
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -56,7 +57,10 @@ func (t *taker) takeIf(wanted bool, plan *clientconf.Plan, std Streams) error {
 	if !wanted {
 		return nil
 	}
-	values := answers(plan, std)
+	values, err := answers(plan, std)
+	if err != nil {
+		return err
+	}
 	data := t.data
 	var taken, left []string
 	for _, s := range plan.Servers {
@@ -76,33 +80,36 @@ func (t *taker) takeIf(wanted bool, plan *clientconf.Plan, std Streams) error {
 	for _, why := range left {
 		_, _ = fmt.Fprintln(std.Out, "left out:", why) // the last line tells whether it was printed
 	}
-	_, err := fmt.Fprintf(std.Out, "%d servers were taken into %s\n", len(taken), t.file)
+	_, err = fmt.Fprintf(std.Out, "%d servers were taken into %s\n", len(taken), t.file)
 	return err
 }
 
 // answers are the values of secrets by name: those that were found, and those
-// that a person at a terminal gives for what the clients ask for.
-func answers(plan *clientconf.Plan, std Streams) map[string]string {
+// that a person at a terminal gives for what the clients ask for. Secrets are not
+// shown while they are typed.
+func answers(plan *clientconf.Plan, std Streams) (map[string]string, error) {
 	values := map[string]string{}
 	for _, s := range plan.Secrets {
 		values[s.Name] = s.Value.Reveal()
 	}
 	d, ok := openDialogue(std)
 	if !ok {
-		return values
+		return values, nil
 	}
 	defer d.close()
 	for _, p := range plan.Prompts {
 		_, _ = fmt.Fprintf(d.out, "%s (%s, for %s; empty: leave it out): ", paint(d.out, bold, p.Name), visible(p.Description), p.Entry) // a terminal
-		line, err := d.in.ReadString('\n')
-		if err != nil {
-			return values
-		}
-		if line = strings.TrimRight(line, "\r\n"); line != "" {
+		line, err := d.line(p.Secret)
+		switch {
+		case errors.Is(err, io.EOF): // nothing more will be answered
+			return values, nil
+		case err != nil:
+			return nil, err
+		case line != "":
 			values[p.Name] = line
 		}
 	}
-	return values
+	return values, nil
 }
 
 // insert returns data with one more server, or why it is left out.

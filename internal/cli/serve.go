@@ -2,10 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,7 +49,7 @@ func runServe(ctx context.Context, opt serveOptions, std Streams) error {
 		ConfigFile: opt.config, Demo: opt.demo, LastGood: opt.lastGood, Version: Version(), IdleExit: opt.idleExit, LogTo: std.Err,
 	})
 	if err != nil {
-		return withHint(err, "%s", serveHint(err))
+		return withHint(err, "%s", serveHint(err, opt))
 	}
 	greet(std, service)
 	ctx, cancel := context.WithCancel(ctx)
@@ -58,7 +62,10 @@ func runServe(ctx context.Context, opt serveOptions, std Streams) error {
 }
 
 // serveHint says what to do when the service does not start.
-func serveHint(err error) string {
+func serveHint(err error, opt serveOptions) string {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return otherAddress(opt)
+	}
 	switch durward.KindOf(err) {
 	case durward.Invalid:
 		return "correct the file, or start with the copy that ran last: durward serve --last-good"
@@ -69,6 +76,23 @@ func serveHint(err error) string {
 	default:
 		return "durward doctor looks for the cause"
 	}
+}
+
+// otherAddress says how the service gets an address that nobody else uses.
+func otherAddress(opt serveOptions) string {
+	const why = "another program listens there (ss -ltnp or lsof -i names it); "
+	file := configFile(nil)
+	if opt.config != "" {
+		file = opt.config
+	}
+	if opt.demo {
+		return why + "end it, or serve a configuration of your own, in which listen: 127.0.0.1:0 takes any free port"
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return why + fmt.Sprintf("take any free port instead: mkdir -p %s && printf 'version: 1\\nlisten: 127.0.0.1:0\\n' > %s",
+			shellQuote(filepath.Dir(file)), shellQuote(file))
+	}
+	return why + "end it, or take any free port: listen: 127.0.0.1:0 in " + file
 }
 
 // reloadOnHangup reads the configuration anew on each SIGHUP, until ctx ends.

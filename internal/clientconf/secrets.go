@@ -281,3 +281,7 @@ func entropy(text string) float64 {
 	}
 	return sum
 }
+
+// SecretName reports whether a name says that its value is a secret, as API_KEY,
+// token and password do.
+func SecretName(name string) bool { return isSecretKey(name) }

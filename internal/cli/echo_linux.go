@@ -1,0 +1,9 @@
+package cli
+
+import "golang.org/x/sys/unix"
+
+// How a terminal's settings are read and written here.
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+)
