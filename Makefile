@@ -18,10 +18,11 @@ FUZZTIME ?= 20s
 PKG      ?= ./...
 RUN      ?= .
 ARGS     ?=
+PGO      ?= auto
 
 GO_SOURCES = git ls-files -co --exclude-standard '*.go'
 
-.PHONY: help run build deps fixtures test focus-test conformance interop bench fuzz lint fmt docs cross clean
+.PHONY: help run build deps fixtures test focus-test conformance interop bench pgo fuzz lint fmt docs cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +59,12 @@ interop: deps ## real clients against real servers through one gateway
 
 bench: ## throughput, latency and memory against direct calls
 	$(GO) run ./bench $(ARGS)
+
+# The compiler reads this profile when it builds the service: where calls spend
+# their time is inlined first, worth 5 to 10 % of the processor time of a call.
+pgo: ## take the profile that the service is built with anew
+	$(GO) run ./bench -gate=false -profile -only '^bare-(1|16|64)-16$$|^bare-16-65536$$'
+	$(GO) tool pprof -proto bench/out/bare-*.pprof > cmd/durward/default.pgo
 
 # go test takes one fuzz target of one package at a time.
 fuzz: ## every fuzz target for FUZZTIME
@@ -102,7 +109,7 @@ docs: ## regenerate the references below docs/
 cross: ## build for every supported platform
 	@for os in linux darwin windows; do for arch in amd64 arm64; do \
 		echo "$$os/$$arch"; \
-		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -o "dist/durward-$$os-$$arch" ./cmd/durward; \
+		CGO_ENABLED=0 GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -pgo=$(PGO) -o "dist/durward-$$os-$$arch" ./cmd/durward; \
 	done; done
 
 clean: ## remove what was built
