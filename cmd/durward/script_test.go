@@ -60,9 +60,10 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s: waited too long", args[0])
 }
 
-// end-service ends the service that runs with this script's state directory.
+// end-service ends the service that runs with this script's state directory, and
+// waits until it answers no more.
 func endService(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"`))
+	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')" && for i in $(seq 600); do durward status >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1`))
 }
 
 // end ends the service that a script which failed left running.

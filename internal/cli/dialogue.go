@@ -42,9 +42,9 @@ func openDialogue(std Streams) (*dialogue, bool) {
 	return d, true
 }
 
-// line reads one answer without its end. What is typed is shown, unless it is a
+// line asks a question and reads one answer without its end. What is typed is shown, unless it is a
 // secret. An interrupt ends the question and leaves the terminal as it was.
-func (d *dialogue) line(secret bool) (string, error) {
+func (d *dialogue) line(question string, secret bool) (string, error) {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(interrupted)
@@ -58,6 +58,7 @@ func (d *dialogue) line(secret bool) (string, error) {
 			_, _ = fmt.Fprintln(d.out) // the one that was typed was hidden, too
 		}()
 	}
+	_, _ = fmt.Fprint(d.out, question) // a terminal; not before what is typed is hidden
 	type answer struct {
 		text string
 		err  error
@@ -86,8 +87,7 @@ func (d *dialogue) ask(schema inputSchema, key string) (json.RawMessage, error) 
 	}
 	secret := p.Format == "password" || p.WriteOnly || clientconf.SecretName(key)
 	for {
-		_, _ = fmt.Fprintf(d.out, "%s (%s): ", paint(d.out, bold, key), about) // a terminal
-		line, err := d.line(secret)
+		line, err := d.line(fmt.Sprintf("%s (%s): ", paint(d.out, bold, key), about), secret)
 		if err != nil {
 			return nil, durward.Errorf(durward.Invalid, "argument "+key, "it is required and was not given")
 		}

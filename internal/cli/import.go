@@ -114,8 +114,7 @@ func agree(std Streams, question string) (agreed, asked bool) {
 		return false, false
 	}
 	defer d.close()
-	_, _ = fmt.Fprint(d.out, question+" [y/N] ") // a terminal
-	line, err := d.line(false)
+	line, err := d.line(question+" [y/N] ", false)
 	line = strings.ToLower(strings.TrimSpace(line))
 	return err == nil && (line == "y" || line == "yes"), true
 }

@@ -98,8 +98,7 @@ func answers(plan *clientconf.Plan, std Streams) (map[string]string, error) {
 	}
 	defer d.close()
 	for _, p := range plan.Prompts {
-		_, _ = fmt.Fprintf(d.out, "%s (%s, for %s; empty: leave it out): ", paint(d.out, bold, p.Name), visible(p.Description), p.Entry) // a terminal
-		line, err := d.line(p.Secret)
+		line, err := d.line(fmt.Sprintf("%s (%s, for %s; empty: leave it out): ", paint(d.out, bold, p.Name), visible(p.Description), p.Entry), p.Secret)
 		switch {
 		case errors.Is(err, io.EOF): // nothing more will be answered
 			return values, nil

@@ -85,7 +85,13 @@ func runInstall(name string, opt installOptions, std Streams) error {
 	}
 	o := clientconf.InstallOptions{Command: command, Replace: opt.replace, Previous: record}
 	if opt.move {
-		if o.Move, err = othersOf(src, data); err != nil {
+		before := data
+		if record != nil { // what an earlier installation moved is moved by this one, too
+			if undone, err := clientconf.Uninstall(src, data, record); err == nil {
+				before = undone.Data
+			}
+		}
+		if o.Move, err = othersOf(src, before); err != nil {
 			return err
 		}
 	}
