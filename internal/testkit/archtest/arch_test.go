@@ -56,7 +56,7 @@ func owners() map[string][]string {
 		"github.com/pelletier/go-toml/v2": {"internal/clientconf"},
 		"github.com/fsnotify/fsnotify":    {"internal/config"},
 		"github.com/google/jsonschema-go": {"internal/config", "internal/control", "internal/cli"},
-		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/daemon"},
+		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/daemon", "internal/cli"},
 	}
 }
 
