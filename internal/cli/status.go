@@ -49,8 +49,11 @@ func printStatus(std Streams, s *client.Status) error {
 	if s.Address == "" {
 		address = "no HTTP"
 	}
+	_, err := fmt.Fprintf(std.Out, "durward %s  pid %d, %s, up %s\n", s.Version, s.PID, address, time.Since(s.Started).Round(time.Second))
+	if err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(std.Out, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "durward %s\tpid %d, %s, up %s\n", s.Version, s.PID, address, time.Since(s.Started).Round(time.Second))
 	_, _ = fmt.Fprintf(w, "config\t%s\npolicy\t%s\nledger\t%s\n", s.Config.File, s.Policy, s.Ledger)
 	if s.APIAddress != "" {
 		_, _ = fmt.Fprintf(w, "api\thttp://%s, with a token\n", s.APIAddress)
@@ -61,7 +64,7 @@ func printStatus(std Streams, s *client.Status) error {
 	if err := w.Flush(); err != nil { // the writer keeps the first error
 		return err
 	}
-	_, err := fmt.Fprint(std.Out, "\n", serverTable(s.Servers))
+	_, err = fmt.Fprint(std.Out, "\n", serverTable(s.Servers))
 	return err
 }
 

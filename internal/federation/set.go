@@ -198,6 +198,8 @@ func (s *Set) Status() []durward.ServerStatus {
 		}
 		st := server.Status()
 		if view, ok := s.View(durward.Route{Kind: durward.RouteServer, Name: spec.Name}, wire.Modern); ok {
+			offered := view.Counts() // what the rules leave, not what the server listed
+			st.Tools, st.Prompts, st.Resources, st.Templates = offered.Tools, offered.Prompts, offered.Resources, offered.Templates
 			st.Problems = append(st.Problems, view.Problems()...)
 		}
 		out = append(out, st)
