@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -129,6 +131,9 @@ func (t *taker) insert(data []byte, s clientconf.Planned, plan *clientconf.Plan,
 			text = replaceReference(text, "env:"+name, "${file:"+secretFile(name)+"}")
 		}
 	}
+	if missing := unresolved(text, values); missing != "" {
+		return nil, missing + ", and a placeholder must never be sent", nil
+	}
 	editor, err := yamlx.Edit(t.file, data, yamlx.Limits{})
 	if err != nil {
 		return nil, "", err
@@ -206,4 +211,24 @@ func (t *taker) write(data []byte, values map[string]string, taken []string) err
 		return undo(err)
 	}
 	return nil
+}
+
+// unresolved says which reference of a server's entry cannot be resolved here;
+// "" when all can. A reference with a default always can.
+func unresolved(text string, values map[string]string) string {
+	reference := regexp.MustCompile(`(^|[^$])\$\{(env|file):([^}]*)\}`)
+	for _, m := range reference.FindAllStringSubmatch(text, -1) {
+		kind, name := m[2], m[3]
+		switch {
+		case kind == "env" && !strings.Contains(name, ":-"):
+			if _, set := os.LookupEnv(name); !set {
+				return "the variable " + name + " is not set"
+			}
+		case kind == "file" && !slices.ContainsFunc(slices.Collect(maps.Keys(values)), func(v string) bool { return secretFile(v) == name }):
+			if _, err := os.Stat(name); err != nil {
+				return "the file " + name + " cannot be read"
+			}
+		}
+	}
+	return ""
 }
