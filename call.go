@@ -63,6 +63,7 @@ const (
 	StatusCancelled Status = "cancelled"
 	StatusTimeout   Status = "timeout"
 	StatusUnknown   Status = "unknown" // it may or may not have been executed
+	StatusInput     Status = "input"   // the server wants input first; the caller's retry is a call of its own
 )
 
 // Outcome is how a call ended. Result and Error are raw JSON; at most one is set.

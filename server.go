@@ -27,6 +27,16 @@ const (
 	InstancesSession   Instances = "session"
 )
 
+// Retry says when a call that got no answer is sent a second time.
+type Retry string
+
+// The choices. Undelivered is only what provably never reached the server.
+// Idempotent says that every tool of the server may be called twice.
+const (
+	RetryUndelivered Retry = "undelivered"
+	RetryIdempotent  Retry = "idempotent"
+)
+
 // Server is how one upstream MCP server is reached and bounded. The zero value
 // of every optional field means its default.
 type Server struct {
@@ -45,6 +55,7 @@ type Server struct {
 	CAFile  string            // PEM bundle that is trusted besides the system's
 
 	Era       string    // auto (default), legacy or modern
+	Retry     Retry     // default undelivered
 	Instances Instances // default shared
 	Risk      Risk      // floor for its tools; default high
 
@@ -65,6 +76,9 @@ type ToolRules struct {
 	Deny     []string          // never offer these; beats Allow
 	Rename   map[string]string // own name -> name offered (before the server prefix)
 	Describe map[string]string // own name -> description offered
+
+	// Idempotent tools may be called twice when the first call got no answer.
+	Idempotent []string
 }
 
 // Toolset is a named subset of the federation's tools with a route of its own.

@@ -7,6 +7,7 @@ import (
 
 	"durward"
 	"durward/internal/federation"
+	"durward/internal/seal"
 	"durward/internal/wire"
 )
 
@@ -29,6 +30,11 @@ type Options struct {
 	Access Access // who may come in by HTTP
 	Limits Limits
 
+	// SealKeys seal what clients carry for the gateway (see [durward.SealKey]): the
+	// first seals, all open. Default: a random one, so that what was sealed is
+	// void after Close.
+	SealKeys []durward.SealKey
+
 	Decider  Decider      // default: everything is allowed, and Status says so
 	Recorder Recorder     // default: nothing is recorded, and Status says so
 	Log      *slog.Logger // default: discard
@@ -50,6 +56,7 @@ type Gateway struct {
 	redact   func([]byte) []byte
 	info     []byte // our own raw Implementation object
 	finder   finder
+	ring     *seal.Ring
 
 	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
 	watchers sync.Map      // *Watcher -> Watcher
@@ -74,7 +81,12 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	opt.setDefaults()
+	ring, err := seal.NewRing(opt.SealKeys...)
+	if err != nil {
+		return nil, err
+	}
 	g := &Gateway{
+		ring:    ring,
 		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
@@ -155,6 +167,9 @@ func (o *Options) setDefaults() {
 	o.Limits.setDefaults()
 	if o.Version == "" {
 		o.Version = "dev"
+	}
+	if len(o.SealKeys) == 0 {
+		o.SealKeys = []durward.SealKey{durward.NewSealKey()}
 	}
 	if o.Decider == nil {
 		o.Decider = allowAll{}

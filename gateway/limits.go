@@ -37,6 +37,11 @@ type Limits struct {
 	ResumeTotal          int           // resume_total: bytes of all sessions that can; default 64 MiB
 	ResumeFor            time.Duration // resume_for: how long they can; default 5 min
 
+	// Calls during which a server asks for input.
+	Holds    int           // holds: calls of one principal to one server that wait for input; default 16
+	HoldLife time.Duration // hold_life: for the input of one round; default 5 min
+	Rounds   int           // rounds: of input in one call; default 10
+
 	// Connections to servers.
 	StartParallel int           // start_parallel: servers that launch at the same time; default 16
 	Instances     int           // instances: connections of one server besides the shared one; default 128
@@ -57,11 +62,15 @@ type Limits struct {
 	Instructions int // instructions: bytes of all servers' instructions, merged; default 16 KiB
 }
 
-const defaultSubscriptions = 1000
-
 func (l *Limits) setDefaults() {
 	if l.SessionSubscriptions <= 0 {
-		l.SessionSubscriptions = defaultSubscriptions
+		l.SessionSubscriptions = 1000
+	}
+	if l.HoldLife <= 0 {
+		l.HoldLife = 5 * time.Minute
+	}
+	if l.Rounds <= 0 {
+		l.Rounds = 10
 	}
 }
 

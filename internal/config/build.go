@@ -93,6 +93,7 @@ func (b *builder) command(at yamlx.Path, raw serverFile) string {
 // bound fills the shared keys: what the server says, else what defaults say.
 func bound(s *durward.Server, own, defaults sharedFile) {
 	s.Era = cmp.Or(own.Era, defaults.Era)
+	s.Retry = durward.Retry(cmp.Or(own.Retry, defaults.Retry))
 	s.Instances = durward.Instances(cmp.Or(own.Instances, defaults.Instances))
 	s.Risk = durward.Risk(cmp.Or(own.Risk, defaults.Risk))
 	s.StartTimeout = cmp.Or(own.StartTimeout, defaults.StartTimeout)

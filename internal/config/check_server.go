@@ -202,6 +202,7 @@ const maxOffered = 64
 func (b *builder) checkTools(at yamlx.Path, server string, raw toolsFile) {
 	b.checkPatterns(at.In("allow"), raw.Allow)
 	b.checkPatterns(at.In("deny"), raw.Deny)
+	b.checkPatterns(at.In("idempotent"), raw.Idempotent)
 	taken := make(map[string]string)
 	for _, own := range slices.Sorted(maps.Keys(raw.Rename)) {
 		offered, here := raw.Rename[own], at.In("rename", own)

@@ -92,6 +92,10 @@ type sharedFile struct {
 	// modern (2026-07-28), or auto: the one the client speaks, if the server does
 	// too. Default auto.
 	Era string `yaml:"era" enum:"auto|legacy|modern"`
+	// Retry says when a call that got no answer is sent a second time: undelivered
+	// (only what provably never reached the server), or idempotent (every tool of
+	// the server may be called twice). Default undelivered.
+	Retry string `yaml:"retry" enum:"undelivered|idempotent"`
 	// Instances is how many connections there are: one that all share, one per
 	// principal or one per session. A shared legacy stdio server that sends
 	// requests of its own is switched to principal. Default shared.
@@ -162,6 +166,9 @@ type toolsFile struct {
 	Rename map[string]string `yaml:"rename"`
 	// Describe offers a tool (own name) with another description.
 	Describe map[string]string `yaml:"describe"`
+	// Idempotent are tools (own names or patterns) that may be called a second
+	// time when the first call got no answer.
+	Idempotent []string `yaml:"idempotent"`
 }
 
 // toolsetFile is one toolset.
@@ -191,6 +198,7 @@ func defaultFile() file {
 		Limits:  defaultLimits(),
 		Defaults: sharedFile{
 			Era:          "auto",
+			Retry:        string(durward.RetryUndelivered),
 			Instances:    string(durward.InstancesShared),
 			Risk:         risk(durward.RiskHigh),
 			StartTimeout: 30 * time.Second,

@@ -30,6 +30,10 @@ type Limits struct {
 	ResumeTotal          int
 	ResumeFor            time.Duration
 
+	Holds    int
+	HoldLife time.Duration
+	Rounds   int
+
 	StartParallel int
 	Instances     int
 	Subscriptions int
@@ -108,6 +112,16 @@ type limitsFile struct {
 	// ResumeFor is how long it is kept. 1s to 24h, default 5m.
 	ResumeFor time.Duration `yaml:"resume_for" min:"1s" max:"24h"`
 
+	// Holds bounds the calls of one principal to one server that wait for input
+	// of a modern client. 1 to 10000, default 16.
+	Holds int `yaml:"holds" min:"1" max:"10000"`
+	// HoldLife is how long such a call waits for the input of one round. 1s to 1h,
+	// default 5m.
+	HoldLife time.Duration `yaml:"hold_life" min:"1s" max:"1h"`
+	// Rounds bounds how often a server may ask for input in one call. 1 to 100,
+	// default 10.
+	Rounds int `yaml:"rounds" min:"1" max:"100"`
+
 	// Connections to servers.
 
 	// StartParallel bounds how many servers are started at the same time. 1 to 1000,
@@ -180,6 +194,10 @@ func defaultLimits() limitsFile {
 		ResumeTotal:          64 << 20,
 		ResumeFor:            5 * time.Minute,
 
+		Holds:    16,
+		HoldLife: 5 * time.Minute,
+		Rounds:   10,
+
 		StartParallel: 16,
 		Instances:     128,
 		Subscriptions: 10_000,
@@ -220,6 +238,10 @@ func (l *limitsFile) limits() Limits {
 		ResumeEvents:         l.ResumeEvents,
 		ResumeTotal:          int(l.ResumeTotal),
 		ResumeFor:            l.ResumeFor,
+
+		Holds:    l.Holds,
+		HoldLife: l.HoldLife,
+		Rounds:   l.Rounds,
 
 		StartParallel: l.StartParallel,
 		Instances:     l.Instances,

@@ -55,6 +55,9 @@ type Reply struct {
 	IsError    bool   // Result has isError: true
 	// Era of the server that answered; EraUnknown when the answer is the gateway's own.
 	Era wire.Era
+	// BadRequest is set for an Error that is about what the requester should never
+	// have sent, such as a forged token: HTTP 400 for modern clients.
+	BadRequest bool
 }
 
 // Fail makes a Reply of an error.

@@ -57,6 +57,9 @@ func (c *call) status(reply exchange.Reply) int {
 	if reply.Error == nil || c.session != nil || c.in.Client.Era != wire.Modern {
 		return http.StatusOK
 	}
+	if reply.BadRequest {
+		return http.StatusBadRequest
+	}
 	code, _ := wire.ErrorCode(reply.Error)
 	switch code {
 	case wire.CodeMethodNotFound:

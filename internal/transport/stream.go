@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"durward"
@@ -96,6 +97,16 @@ func cannotAsk(method string) exchange.Reply {
 	return exchange.Fail(&wire.CodeError{Code: wire.CodeMethodNotFound, Message: "the client of this request cannot be asked for " + method})
 }
 
+// notDeclared refuses what a client did not say at initialize that it can do
+// (2025-11-25, basic/lifecycle "Capability Negotiation").
+func notDeclared(capability string) error {
+	code := wire.CodeMethodNotFound
+	if strings.Contains(capability, ".") { // the method is known, this use of it is not
+		code = wire.CodeInvalidParams
+	}
+	return &wire.CodeError{Code: code, Message: "the client did not declare the capability " + capability}
+}
+
 // question is a request of ours to a legacy client.
 type question struct {
 	session Session
@@ -105,8 +116,8 @@ type question struct {
 }
 
 func (q *question) ask(ctx context.Context, method string, params []byte) exchange.Reply {
-	if err := declared(q.session.Client().Capabilities, method, params); err != nil {
-		return exchange.Fail(err)
+	if missing := exchange.Missing(q.session.Client().Capabilities, method, params); missing != "" {
+		return exchange.Fail(notDeclared(missing))
 	}
 	id, answer, err := q.session.Expect()
 	if err != nil {
@@ -138,43 +149,4 @@ func (q *question) withdraw(id []byte, reason string) {
 	params = append(params, `,"reason":`...)
 	params = append(wire.AppendQuote(params, reason), '}')
 	q.send(note(wire.NoteCancelled, params))
-}
-
-// declared refuses what a client did not say at initialize that it can do
-// (2025-11-25, basic/lifecycle "Capability Negotiation").
-func declared(capabilities []byte, method string, params []byte) error {
-	var name string
-	switch method {
-	case wire.MethodElicit:
-		name = "elicitation"
-	case wire.MethodSampling:
-		name = "sampling"
-	case wire.MethodRootsList:
-		name = "roots"
-	default:
-		return nil // an extension: the client says itself if it does not know it
-	}
-	capability := wire.Get(capabilities, name)
-	if len(capability) == 0 || capability[0] != '{' {
-		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "the client did not declare the capability " + name}
-	}
-	switch {
-	case method == wire.MethodElicit:
-		return declaredMode(capability, params)
-	case method == wire.MethodSampling && wire.Get(params, "tools") != nil && wire.Get(capability, "tools") == nil:
-		return &wire.CodeError{Code: wire.CodeInvalidParams, Message: "the client did not declare the capability sampling.tools"}
-	}
-	return nil
-}
-
-// declaredMode: no mode is form, and a capability that names no mode means form.
-func declaredMode(capability, params []byte) error {
-	mode, ok := wire.Unquote(wire.Get(params, "mode"))
-	if !ok {
-		mode = "form"
-	}
-	if wire.Get(capability, mode) != nil || mode == "form" && wire.Get(capability, "url") == nil {
-		return nil
-	}
-	return &wire.CodeError{Code: wire.CodeInvalidParams, Message: "the client did not declare the capability elicitation." + clip(mode)}
 }
