@@ -55,6 +55,8 @@ type Reply struct {
 	IsError    bool   // Result has isError: true
 	// Era of the server that answered; EraUnknown when the answer is the gateway's own.
 	Era wire.Era
+	// Attempts is how often the request was handed to a server.
+	Attempts int
 	// BadRequest is set for an Error that is about what the requester should never
 	// have sent, such as a forged token: HTTP 400 for modern clients.
 	BadRequest bool
