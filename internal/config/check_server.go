@@ -50,16 +50,22 @@ func (b *builder) checkKind(at yamlx.Path, raw serverFile) {
 
 // expand replaces references; a failure is reported at its place and gives "".
 func (b *builder) expand(at yamlx.Path, text string) string {
+	out, _ := b.tryExpand(at, text)
+	return out
+}
+
+// tryExpand is expand that tells a failure from an empty text.
+func (b *builder) tryExpand(at yamlx.Path, text string) (string, bool) {
 	out, err := b.refs.expand(b.layers.owner(at).dir, text)
 	if err != nil {
 		b.layers.report(codeReference, at, "%v", err)
-		return ""
+		return "", false
 	}
 	if strings.ContainsRune(out, 0) {
 		b.layers.report(yamlx.CodeValue, at, "holds a NUL byte, which cannot be passed on; remove it")
-		return ""
+		return "", false
 	}
-	return out
+	return out, true
 }
 
 func (b *builder) args(at yamlx.Path, raw []yamlx.Text) []string {

@@ -17,6 +17,7 @@ type Config struct {
 	Listen         string // host:port; port 0 picks a free one
 	Loopback       bool   // Listen can be reached from this machine only
 	Auth           Auth
+	Principals     []Principal // sorted by name
 	Insecure       bool
 	TLS            TLS
 	TrustedProxies []netip.Prefix
@@ -45,6 +46,12 @@ const (
 	AuthToken Auth = "token"
 	AuthNone  Auth = "none"
 )
+
+// Principal is a caller with a bearer token of its own.
+type Principal struct {
+	Name  string
+	Token secret.Value
+}
 
 // TLS names the certificate and key files; both are empty without TLS.
 type TLS struct{ Cert, Key string }

@@ -249,6 +249,7 @@ func TestDefaults(t *testing.T) {
 			StreamQueue: 8 << 20, StreamQueueEvents: 1024, KeepAlive: 15 * time.Second,
 			Sessions: 10_000, SessionIdle: time.Hour, InFlight: 64, SessionSubscriptions: 1000, Asks: 64, AskTimeout: 5 * time.Minute,
 			Resume: 1 << 20, ResumeEvents: 256, ResumeTotal: 64 << 20, ResumeFor: 5 * time.Minute,
+			Holds: 16, HoldLife: 5 * time.Minute, Rounds: 10,
 			StartParallel: 16, Instances: 128, Subscriptions: 10_000, ServerAsks: 16, BackoffFirst: 500 * time.Millisecond, BackoffMost: time.Minute, Stderr: 256 << 10,
 			Items: 10_000, Templates: 1000, Pages: 1000, List: 64 << 20, Item: 4 << 20,
 			Schema: 1 << 20, Description: 64 << 10, Instructions: 16 << 10,
@@ -263,7 +264,7 @@ func TestDefaults(t *testing.T) {
 	}
 	server := parse(t, "version: 1\nservers: {a: {command: x}}").Servers[0]
 	wantServer := durward.Server{
-		Name: "a", Transport: durward.TransportStdio, Command: "x", Era: "auto", Instances: durward.InstancesShared, Risk: durward.RiskHigh,
+		Name: "a", Transport: durward.TransportStdio, Command: "x", Era: "auto", Retry: durward.RetryUndelivered, Instances: durward.InstancesShared, Risk: durward.RiskHigh,
 		StartTimeout: 30 * time.Second, Timeout: 60 * time.Second, Concurrency: 128,
 		IdleStop: 10 * time.Minute, HealthEvery: 30 * time.Second,
 	}

@@ -18,9 +18,14 @@ type file struct {
 	// either tls or insecure: true. Default 127.0.0.1:8484.
 	Listen string `yaml:"listen"`
 	// Auth is how callers prove who they are. token: a bearer token that is
-	// generated into the state directory (0600). none: everybody on this machine;
-	// only with a loopback address. Default token.
+	// generated into the state directory (0600) and makes its bearer "local", or
+	// that of one of the principals. none: everybody on this machine; only with a
+	// loopback address. Default token.
 	Auth string `yaml:"auth" enum:"token|none"`
+	// Principals are callers with bearer tokens of their own, by name: a lower-case
+	// letter, then up to 63 lower-case letters, digits, dots, hyphens and
+	// underscores. local is reserved. Only with auth: token. Default none.
+	Principals map[string]principalFile `yaml:"principals" sensitive:"true"`
 	// Insecure permits an address that other machines can reach without TLS:
 	// tokens then cross the network in the clear. Default false.
 	Insecure bool `yaml:"insecure"`
@@ -70,6 +75,14 @@ type file struct {
 	// them: limits.sessions, servers, servers.*.env. Only in the corp layer. Default
 	// none.
 	Locked []string `yaml:"locked"`
+}
+
+// principalFile is one caller.
+type principalFile struct {
+	// Token is the bearer token: 16 to 4096 printable ASCII characters without
+	// spaces, which no other principal has. References are replaced; a token that
+	// is written out can be read by who reads this file.
+	Token yamlx.Text `yaml:"token,required" references:"true" sensitive:"true"`
 }
 
 type tlsFile struct {

@@ -26,9 +26,9 @@ const (
 //     an empty list is a value too;
 //   - limits, defaults and log are merged key by key;
 //   - tls is one value: certificate and key belong together;
-//   - servers and toolsets are merged by name, and an entry of a higher layer
-//     replaces one of the same name as a whole, so that nobody can add a variable
-//     or an argument to a server that a higher layer defines;
+//   - servers, toolsets and principals are merged by name, and an entry of a
+//     higher layer replaces one of the same name as a whole, so that nobody can add
+//     a variable or an argument to a server that a higher layer defines;
 //   - locked, in the corp layer only, names keys that the user's file must not
 //     have at all.
 
@@ -49,11 +49,12 @@ func decodeLayers(docs []document, raw *file) layers {
 	var ls layers
 	for _, d := range docs {
 		src := yamlx.Parse(d.name, d.data, limitsOf())
-		servers, toolsets := raw.Servers, raw.Toolsets
+		servers, toolsets, principals := raw.Servers, raw.Toolsets, raw.Principals
 		raw.Locked = nil // of no other layer
 		src.Decode(raw)
 		raw.Servers = over(servers, raw.Servers)
 		raw.Toolsets = over(toolsets, raw.Toolsets)
+		raw.Principals = over(principals, raw.Principals)
 		ls = append(ls, &layer{document: d, src: src})
 	}
 	return ls
@@ -69,10 +70,13 @@ func over[V any](lower, higher map[string]V) map[string]V {
 	return merged
 }
 
+// byName says whether a key at the top is a mapping that is merged by name.
+func byName(key string) bool { return key == "servers" || key == "toolsets" || key == "principals" }
+
 // owner returns the layer whose value at path counts; the lowest when none has one.
 func (ls layers) owner(path yamlx.Path) *layer {
 	whole := path
-	if len(path) > 2 && (path[0] == "servers" || path[0] == "toolsets") {
+	if len(path) > 2 && byName(path[0]) {
 		whole = path[:2]
 	}
 	for n := len(whole); n > 0; n-- {

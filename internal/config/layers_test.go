@@ -40,6 +40,7 @@ servers:
 toolsets:
   both: {tools: [user]}
   mine: {tools: [user]}
+principals: {ann: {token: user-ann-0123456789}, ci: {token: user-ci-0123456789}}
 `
 
 const corpLayer = `
@@ -55,6 +56,7 @@ servers:
 toolsets:
   both: {tools: [corp]}
 log: {level: debug}
+principals: {ci: {token: corp-ci-0123456789}, corp: {token: corp-corp-0123456789}}
 `
 
 func TestTheCorpLayerWins(t *testing.T) {
@@ -70,6 +72,13 @@ func TestTheCorpLayerWins(t *testing.T) {
 	}
 	if diff := differ(want, got); diff != "" {
 		t.Error(diff)
+	}
+	var tokens []string
+	for _, p := range c.Principals {
+		tokens = append(tokens, p.Name+"="+p.Token.Reveal())
+	}
+	if !slices.Equal(tokens, []string{"ann=user-ann-0123456789", "ci=corp-ci-0123456789", "corp=corp-corp-0123456789"}) {
+		t.Error(tokens)
 	}
 	var names []string
 	for _, s := range c.Servers {
@@ -109,6 +118,7 @@ func TestSettingsTellTheLayer(t *testing.T) {
 		{Path: "defaults.timeout", Value: "5s", Layer: config.LayerUser, File: user, Line: 7},
 		{Path: "servers.both.command", Value: "./corp", Layer: config.LayerCorp, File: corp, Line: 9, Overruled: []config.Place{{Layer: config.LayerUser, File: user, Line: 10}}},
 		{Path: "servers.both.env.A", Value: "4 bytes, not shown", Layer: config.LayerCorp, File: corp, Line: 9, Overruled: []config.Place{{Layer: config.LayerUser, File: user, Line: 10}}},
+		{Path: "principals.ci.token", Value: "18 bytes, not shown", Layer: config.LayerCorp, File: corp, Line: 14, Overruled: []config.Place{{Layer: config.LayerUser, File: user, Line: 15}}},
 		{Path: "servers.mine.timeout", Value: "1s", Layer: config.LayerUser, File: user, Line: 11},
 	} {
 		if diff := differ(want, byPath[want.Path]); diff != "" {
@@ -152,6 +162,7 @@ version: 1
 servers:
   files: {command: x, args: ["${env:TOKEN}"], env: {A: "${env:TOKEN}", B: "${file:token}"}}
   web: {url: "https://mcp.example/${env:TOKEN}", headers: {Authorization: "Bearer ${env:TOKEN}", X-Api-Key: literal-key}, proxy: "http://u:${env:TOKEN}@proxy.example"}
+principals: {ci: {token: "ci--${env:TOKEN}"}, ann: {token: literal-key-of-ann}}
 `)
 	holder := struct {
 		Config *config.Config
@@ -162,7 +173,7 @@ servers:
 	hidden := struct{ c *config.Config }{c}
 	var shown []string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
-		for _, what := range []any{c, *c, holder, &holder, c.Servers, c.Secrets(), c.Settings()} {
+		for _, what := range []any{c, *c, holder, &holder, c.Servers, c.Principals, c.Secrets(), c.Settings()} {
 			shown = append(shown, fmt.Sprintf(verb, what))
 		}
 	}
@@ -180,6 +191,12 @@ servers:
 	}
 	if c.Servers[0].Env["A"] != "s3cr3t-value" || c.Servers[1].Headers["Authorization"] != "Bearer s3cr3t-value" {
 		t.Error("the values are not there at all")
+	}
+	if !c.Principals[0].Token.Equal("literal-key-of-ann") || !c.Principals[1].Token.Equal("ci--s3cr3t-value") {
+		t.Error("the tokens of principals are not there")
+	}
+	if got := c.Redact("literal-key-of-ann"); got != secret.Mask {
+		t.Error(got)
 	}
 	if got := c.Redact("s3cr3t-value file-token literal-key"); got != strings.Repeat(secret.Mask+" ", 2)+secret.Mask {
 		t.Error(got)

@@ -61,7 +61,7 @@ A higher layer wins:
 
 - a single value or a list replaces that of a lower layer; an empty list is a value too;
 - ` + "`limits`, `defaults` and `log`" + ` are merged key by key;
-- ` + "`servers` and `toolsets`" + ` are merged by name; an entry of a higher layer replaces one of the same name as a whole;
+- ` + "`servers`, `toolsets` and `principals`" + ` are merged by name; an entry of a higher layer replaces one of the same name as a whole;
 - keys named in ` + "`locked`" + ` (corp layer only) must not be in the user's file at all.
 
 ## A broken file

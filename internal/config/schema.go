@@ -46,6 +46,9 @@ func special() map[string]object {
 		"prefix":   {"const": ""},
 		"toolsets": {"propertyNames": name},
 		"servers":  {"propertyNames": object{"allOf": []any{name, object{"not": object{"enum": []string{"local", "builtin", "durward", "host"}}}}}},
+		"principals": {"propertyNames": object{"allOf": []any{
+			object{"pattern": principalName.String()}, object{"not": object{"const": principalLocal}},
+		}}},
 		"servers.NAME": {"oneOf": []any{
 			object{"required": []string{"command"}},
 			object{"required": []string{"url"}},

@@ -30,8 +30,8 @@ type Place struct {
 }
 
 // Settings lists every single value of the configuration with the layer it comes
-// from, sorted by path: all keys outside servers and toolsets, and of those what
-// their entries say. It shows no secrets.
+// from, sorted by path: all keys outside servers, toolsets and principals, and of those
+// what their entries say. It shows no secrets.
 func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
 
 // settings collects the settings of raw, which ls were decoded into.
@@ -39,7 +39,7 @@ func settings(ls layers, raw *file) []Setting {
 	var out []Setting
 	tree().each(reflect.ValueOf(raw).Elem(), nil, func(n *node, v reflect.Value, at yamlx.Path) {
 		l := ls.origin(at)
-		if l == nil && (at[0] == "servers" || at[0] == "toolsets" || v.IsZero() && v.Kind() != reflect.Bool) || written(v) == "" {
+		if l == nil && (byName(at[0]) || v.IsZero() && v.Kind() != reflect.Bool) || written(v) == "" {
 			return // nobody said, and there is no default
 		}
 		s := Setting{Path: at.String(), Value: shown(n, v), Layer: LayerDefault}

@@ -56,14 +56,17 @@ func apiTokens(c *config.Config) ([]identity.Token, error) {
 		files = append(files, file{paths.Token(), ""})
 	}
 	var tokens []identity.Token
-	seen := map[string]string{} // path by secret
+	seen := map[string]string{} // who has it, by secret
+	for _, p := range c.Principals {
+		seen[p.Token.Reveal()] = "principals." + p.Name + ".token"
+	}
 	for _, f := range files {
 		secret, err := identity.LoadToken(f.path)
 		if err != nil {
 			return nil, err
 		}
 		if other, twice := seen[secret]; twice {
-			return nil, durward.Errorf(durward.Conflict, "api", "%s and %s hold the same token; remove one of them to have another made", other, f.path)
+			return nil, durward.Errorf(durward.Conflict, "api", "%s and %s hold the same token; remove a file to have another made", other, f.path)
 		}
 		seen[secret] = f.path
 		if f.scope != "" {

@@ -145,7 +145,9 @@ func (s *Service) startGateway() error {
 			return err
 		}
 		s.token = paths.Token()
-		opt.Access.Tokens = []gateway.Token{{Principal: identity.PrincipalLocal, Secret: secret}}
+		if opt.Access.Tokens, err = tokens(secret, s.config.Principals); err != nil {
+			return err
+		}
 	}
 	g, err := gateway.New(opt)
 	if err != nil {
@@ -156,6 +158,19 @@ func (s *Service) startGateway() error {
 	stop := g.Watch((*watcher)(s))
 	s.later(func() error { stop(); return nil })
 	return nil
+}
+
+// tokens are the bearer tokens of the HTTP entrance: the owner's, which is
+// generated, and those of the configuration.
+func tokens(local string, principals []config.Principal) ([]gateway.Token, error) {
+	all := []gateway.Token{{Principal: identity.PrincipalLocal, Secret: local}}
+	for _, p := range principals {
+		if p.Token.Equal(local) {
+			return nil, durward.Errorf(durward.Conflict, "principals", "%s has the token of the owner (%s); give it one of its own", p.Name, paths.Token())
+		}
+		all = append(all, gateway.Token{Principal: p.Name, Secret: p.Token.Reveal()})
+	}
+	return all, nil
 }
 
 func (s *Service) gatewayOptions(c *config.Config) gateway.Options {

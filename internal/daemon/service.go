@@ -62,6 +62,7 @@ func fixed(old, next *config.Config) error {
 	}{
 		{"listen", old.Listen != next.Listen},
 		{"auth", old.Auth != next.Auth},
+		{"principals", !slices.EqualFunc(old.Principals, next.Principals, samePrincipal)},
 		{"api", old.API != next.API},
 		{"tls", old.TLS != next.TLS},
 		{"prefix", old.NoPrefix != next.NoPrefix},
@@ -76,4 +77,8 @@ func fixed(old, next *config.Config) error {
 		}
 	}
 	return nil
+}
+
+func samePrincipal(a, b config.Principal) bool {
+	return a.Name == b.Name && a.Token.Equal(b.Token.Reveal())
 }

@@ -113,6 +113,44 @@ func TestABearerTokenIsNeededByDefault(t *testing.T) {
 	}
 }
 
+// Each principal comes in with its token and with no other; a change of them
+// needs a restart, and a token that opens something else too is refused.
+func TestPrincipalsHaveTokensOfTheirOwn(t *testing.T) {
+	home(t)
+	const first, second = "ann-0123456789-abcdef", "ci-0123456789-abcdefg"
+	t.Setenv("DURWARD_TEST_CI", second)
+	text := "version: 1\nlisten: 127.0.0.1:0\napi: {listen: 127.0.0.1:0}\nprincipals: {ann: {token: " + first + "}, ci: {token: \"${env:DURWARD_TEST_CI}\"}}\n"
+	opt := configured(t, text)
+	s := started(t, opt)
+	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
+	for bearer, want := range map[string]int{first: 200, second: 200, token(t): 200, "ann": 401, first + "x": 401, first + second: 401} {
+		c.Token = bearer
+		if a, err := c.CallTool(t.Context(), "local__echo", `{"message":"x"}`); err != nil || a.Status != want {
+			t.Errorf("token %q: %v %v, wanted %d", bearer, a, err, want)
+		}
+	}
+	t.Setenv("DURWARD_TEST_CI", second+"x")
+	if err := s.Reload(); durward.KindOf(err) != durward.Conflict || !strings.Contains(err.Error(), "principals needs a restart") {
+		t.Error(err)
+	}
+	for _, file := range []string{paths.Token(), paths.APIToken(), paths.APIReadToken()} {
+		t.Setenv("DURWARD_TEST_CI", strings.TrimSpace(read(t, file)))
+		again := configured(t, text)
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s, err := daemon.Start(again)
+			if err == nil {
+				_ = s.Close()
+			}
+			if durward.KindOf(err) != durward.Conflict || strings.Contains(fmt.Sprint(err), os.Getenv("DURWARD_TEST_CI")) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestServesTLS(t *testing.T) {
 	home(t)
 	cert, key, pool := certificate(t)
