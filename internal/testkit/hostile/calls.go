@@ -17,6 +17,7 @@ type arguments struct {
 	Text  string `json:"text"`
 	Name  string `json:"name"`
 	N     int    `json:"n"`
+	K     int    `json:"k"`
 	Raw   string `json:"raw"`
 	Milli int    `json:"ms"`
 }
@@ -51,6 +52,10 @@ func (s *server) call(m *message) {
 		s.change(m, a.N)
 	case "ask":
 		s.ask(m)
+	case "interview":
+		s.interview(m, a)
+	case "gate":
+		s.gate(m)
 	default:
 		s.simple(m, a)
 	}

@@ -46,11 +46,12 @@ func Main() {
 type server struct {
 	start, list, counter, items, notes string
 
-	mu     sync.Mutex // guards out, extra and state
-	out    *bufio.Writer
-	extra  int // tools added by "change"
-	state  map[string]string
-	asking map[string]chan json.RawMessage
+	mu      sync.Mutex // guards out and everything below
+	out     *bufio.Writer
+	extra   int  // tools added by "change"
+	visited bool // "gate" was called
+	state   map[string]string
+	asking  map[string]chan json.RawMessage
 }
 
 // message is a JSON-RPC message as far as the server looks at it.
@@ -67,6 +68,7 @@ type message struct {
 		} `json:"_meta"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
 }
 
 func (s *server) run() int {
@@ -103,7 +105,8 @@ func (s *server) take(m *message, line []byte) {
 	case m.Method == "":
 		s.mu.Lock()
 		if ch := s.asking[string(m.ID)]; ch != nil {
-			ch <- m.Result
+			delete(s.asking, string(m.ID))
+			ch <- append(m.Result, m.Error...)
 		}
 		s.mu.Unlock()
 	case m.ID == nil:
