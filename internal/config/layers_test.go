@@ -100,6 +100,27 @@ func TestTheCorpLayerWins(t *testing.T) {
 	}
 }
 
+// Retry and the limits of holds are merged, locked and explained as their neighbours are.
+func TestRetryAndHoldsAreKeysLikeOthers(t *testing.T) {
+	user := "version: 1\ndefaults: {retry: idempotent}\nlimits: {holds: 3}\nservers:\n  a: {command: x, tools: {idempotent: [get]}}\n  b: {command: x, retry: undelivered}\n"
+	c := layered(t, user, "version: 1\nlimits: {rounds: 4}\n")
+	got := []any{c.Servers[0].Retry, c.Servers[0].Tools.Idempotent[0], c.Servers[1].Retry, c.Limits.Holds, c.Limits.Rounds}
+	want := []any{durward.RetryIdempotent, "get", durward.RetryUndelivered, 3, 4}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	corp := "version: 1\nlocked: [defaults.retry, \"servers.*.retry\", \"servers.*.tools.idempotent\", limits.holds]\n"
+	_, err := config.ParseLayers("u.yaml", []byte(user), config.CorpFile, []byte(corp), config.Options{Env: env})
+	for _, path := range []string{"defaults.retry", "servers.b.retry", "servers.a.tools.idempotent", "limits.holds"} {
+		if err == nil || !strings.Contains(err.Error(), "E_LOCKED: "+path+":") {
+			t.Errorf("%s is not locked: %v", path, err)
+		}
+		if key, err := config.Explain(path); err != nil || key.Doc == "" {
+			t.Errorf("%s: %+v, %v", path, key, err)
+		}
+	}
+}
+
 func TestSettingsTellTheLayer(t *testing.T) {
 	byPath := map[string]config.Setting{}
 	settings := layered(t, userLayer, corpLayer).Settings()
