@@ -17,6 +17,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
+	"strings"
 	"sync/atomic"
 
 	"durward"
@@ -65,9 +67,9 @@ func (r *Ring) Replace(keys ...durward.SealKey) error {
 	}
 	openers := make([]opener, 0, len(keys))
 	for _, k := range keys {
-		block, err := aes.NewCipher(k[:])
+		block, err := aes.NewCipher(k.Bytes())
 		if err != nil {
-			return durward.Errorf(durward.Internal, "seal", "%w", err)
+			return durward.Errorf(durward.Invalid, "seal", "the zero value is no key; see durward.NewSealKey")
 		}
 		aead, err := cipher.NewGCM(block)
 		if err != nil {
@@ -95,6 +97,9 @@ func (r *Ring) Seal(p Purpose, bound string, payload []byte) string {
 // up, made for somebody else, or its key is gone.
 func (r *Ring) Open(p Purpose, bound, token string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if strings.ContainsAny(token, "\r\n") {
+		return nil, errForeign // the decoder skips them, and a token is to have one form
+	}
 	if err != nil || len(raw) < headSize+nonceSize || raw[0] != version {
 		return nil, errForeign
 	}
@@ -113,10 +118,14 @@ func (r *Ring) Open(p Purpose, bound, token string) ([]byte, error) {
 	return nil, errForeign
 }
 
+// ID names a key for people, in 8 hex digits. It tells nothing of the key, and
+// replicas with the same key give it the same name.
+func ID(k durward.SealKey) string { return fmt.Sprintf("%08x", keyID(k)) }
+
 // keyID names a key in tokens. It is made of the key, so that replicas agree on it
 // without a word; 32 bits of a hash tell nothing of a random secret.
 func keyID(k durward.SealKey) uint32 {
-	sum := sha256.Sum256(append([]byte("durward seal key id\x00"), k[:]...))
+	sum := sha256.Sum256(append([]byte("durward seal key id\x00"), k.Bytes()...))
 	return binary.BigEndian.Uint32(sum[:])
 }
 
