@@ -42,6 +42,12 @@ type Fault struct {
 	NoSession bool
 	// StaleHeaders: the server refused mirrored headers (-32020): refresh the tool list, try once more.
 	StaleHeaders bool
+	// Again: another attempt may get the answer that this one did not, because the
+	// connection or the server was lost, or the server put us off. It says nothing
+	// of whether the call may be executed twice, should Delivered be set.
+	Again bool
+	// RetryAfter is how long the server, which is well, wants to be left alone before that; 0: it did not say.
+	RetryAfter time.Duration
 }
 
 // Notification is a notification of either side. Related is the call it belongs

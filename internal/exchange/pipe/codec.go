@@ -41,7 +41,7 @@ func (k kind) fields() int {
 	case kindCancel:
 		return 2
 	case kindResponse:
-		return 12
+		return 14
 	case kindNotification, kindAnomaly:
 		return 3
 	case kindServerRequest:
@@ -49,7 +49,7 @@ func (k kind) fields() int {
 	case kindOpened:
 		return 5
 	case kindClosed:
-		return 8
+		return 10
 	default:
 		return -1
 	}
@@ -193,13 +193,15 @@ func (p *packer) response(m *exchange.Response) {
 	p.fault(f)
 }
 
-// fault packs five fields.
+// fault packs seven fields.
 func (p *packer) fault(f *exchange.Fault) {
 	p.number(uint64(f.Kind))
 	p.text(f.Message)
 	p.flag(f.Delivered)
 	p.flag(f.NoSession)
 	p.flag(f.StaleHeaders)
+	p.flag(f.Again)
+	p.signed(int64(f.RetryAfter))
 }
 
 // unpacker reads the elements of one frame. After an error everything reads as
@@ -398,5 +400,8 @@ func (u *unpacker) response() *exchange.Response {
 }
 
 func (u *unpacker) fault() exchange.Fault {
-	return exchange.Fault{Kind: u.small(255), Message: u.text(), Delivered: u.flag(), NoSession: u.flag(), StaleHeaders: u.flag()}
+	return exchange.Fault{
+		Kind: u.small(255), Message: u.text(), Delivered: u.flag(), NoSession: u.flag(), StaleHeaders: u.flag(),
+		Again: u.flag(), RetryAfter: time.Duration(u.signed()),
+	}
 }
