@@ -30,6 +30,9 @@ func cells() []cell {
 		}
 		out = append(out, throughput(path, 16, bigResult(64<<10), 0.45))
 	}
+	for _, callers := range []int{1, 16} {
+		out = append(out, crossings(callers))
+	}
 	return append(out,
 		cell{"huge", hugeResult}, cell{"list", listTools}, cell{"idle", idle}, cell{"start", startMany})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,8 @@ type endpoint struct {
 	path    string
 	token   string // bearer token; empty for none
 	prefix  string // of tool names
+	meta    string // of requests, as a member of params; empty: that of a modern client that can do nothing
+	session string // Mcp-Session-Id; empty: the client is modern
 }
 
 // call is the request that is sent over and over.
@@ -108,7 +111,7 @@ func (c *connection) close() { _ = c.net.Close() }
 
 const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 
-// call sends one tools/call of the modern era and reports whether the answer is right.
+// call sends one tools/call and reports whether the answer is right.
 func (c *connection) call(e endpoint, do call, id int) (bool, error) {
 	rawID := strconv.Itoa(id)
 	name := e.prefix + do.tool
@@ -118,7 +121,11 @@ func (c *connection) call(e endpoint, do call, id int) (bool, error) {
 	body = append(body, name...)
 	body = append(body, `","arguments":`...)
 	body = append(body, do.arguments...)
-	body = append(body, `,`+meta+`}}`...)
+	if e.session == "" {
+		body = append(body, ',')
+		body = append(body, cmp.Or(e.meta, meta)...)
+	}
+	body = append(body, "}}"...)
 	c.body = body
 	answer, err := c.post(e, wire.MethodToolsCall, name, body)
 	if err != nil {
@@ -134,11 +141,17 @@ func (c *connection) post(e endpoint, method, name string, body []byte) ([]byte,
 	out = append(out, e.path...)
 	out = append(out, " HTTP/1.1\r\nHost: "...)
 	out = append(out, e.address...)
-	out = append(out, "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: "...)
-	out = append(out, method...)
-	if name != "" {
-		out = append(out, "\r\nMcp-Name: "...)
-		out = append(out, name...)
+	out = append(out, "\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: "...)
+	if e.session != "" {
+		out = append(out, "2025-11-25\r\nMcp-Session-Id: "...)
+		out = append(out, e.session...)
+	} else {
+		out = append(out, "2026-07-28\r\nMcp-Method: "...)
+		out = append(out, method...)
+		if name != "" {
+			out = append(out, "\r\nMcp-Name: "...)
+			out = append(out, name...)
+		}
 	}
 	if e.token != "" {
 		out = append(out, "\r\nAuthorization: Bearer "...)

@@ -26,7 +26,7 @@ func idle(ctx context.Context, b *harness) error {
 	alone := gateway.usage().rssKB
 	client := &http.Client{}
 	for range sessions {
-		if err := openSession(ctx, client, through); err != nil {
+		if _, err := openSession(ctx, client, through); err != nil {
 			return err
 		}
 	}
@@ -37,23 +37,24 @@ func idle(ctx context.Context, b *harness) error {
 	return nil
 }
 
-func openSession(ctx context.Context, client *http.Client, e endpoint) error {
-	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`
+func openSession(ctx context.Context, client *http.Client, e endpoint) (id string, err error) {
+	const body = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"sampling":{}},"clientInfo":{"name":"bench","version":"1"}}}`
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+e.address+e.path, strings.NewReader(body))
 	if err != nil {
-		return err
+		return "", err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	req.Header.Set("Authorization", "Bearer "+e.token)
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Mcp-Session-Id") == "" {
-		return fmt.Errorf("initialize answered %s", resp.Status)
+	id = resp.Header.Get("Mcp-Session-Id")
+	if resp.StatusCode != http.StatusOK || id == "" {
+		return "", fmt.Errorf("initialize answered %s", resp.Status)
 	}
-	return resp.Body.Close()
+	return id, resp.Body.Close()
 }
 
 // startMany starts 50 servers of which 5 hang and 5 are missing, and asks at

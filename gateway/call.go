@@ -125,6 +125,8 @@ func outcome(ctx context.Context, p *passage, d durward.Decision, reply exchange
 		o.Status = durward.StatusRefused
 	case reply.IsError:
 		o.Status = durward.StatusToolError
+	case reply.ResultType == "input_required":
+		o.Status = durward.StatusInput
 	case reply.Error == nil:
 	case errors.Is(ctx.Err(), context.Canceled):
 		o.Status = durward.StatusCancelled

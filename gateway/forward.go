@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 
-	"durward"
 	"durward/internal/exchange"
 	"durward/internal/upstream"
 	"durward/internal/wire"
@@ -11,21 +10,7 @@ import (
 
 // forward hands a request to its server and brings the reply into the caller's era.
 func (g *Gateway) forward(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
-	return g.translate(p, g.send(ctx, p, out))
-}
-
-// send hands a request to its server.
-func (g *Gateway) send(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
-	server, ok := g.set.Server(p.to.server)
-	if !ok {
-		return exchange.Fail(durward.Errorf(durward.NotFound, "server "+p.to.server, "it was removed while the call was on its way"))
-	}
-	g.uses(p.in.Caller.Session, p.to.server, server)
-	req := p.in.Request
-	req.Name = p.to.name
-	p.sent++
-	key := upstream.Key{Principal: p.in.Caller.Principal, Session: string(p.in.Caller.Session)}
-	return server.Do(ctx, key, &req, out)
+	return g.translate(p, g.converse(ctx, p, out, g.sender(p)))
 }
 
 // callTool forwards a tools/call with the headers that mirror its arguments
@@ -38,14 +23,28 @@ func (g *Gateway) callTool(ctx context.Context, p *passage, out exchange.Stream)
 		}
 		p.in.Headers = mirrored(params, p.call.Arguments)
 	}
-	reply := g.send(ctx, p, out)
-	if upstream.StaleHeaders(reply) { // the server's schema changed since we listed it; it did not run the call
-		if entry, ok := g.relookup(p); ok {
-			p.in.Headers = mirrored(entry.HeaderParams, p.call.Arguments)
-			reply = g.send(ctx, p, out)
+	return g.translate(p, g.converse(ctx, p, out, g.toolSender(p)))
+}
+
+// toolSender is sender for tools: it sends a second time when the server's schema
+// changed since we listed it, so that it refused the headers and ran nothing.
+func (g *Gateway) toolSender(p *passage) send {
+	do, find := g.sender(p), g.finderOf(p)
+	return func(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply {
+		reply := do(ctx, req, out)
+		if !upstream.StaleHeaders(reply) {
+			return reply
 		}
+		entry, ok := find()
+		if !ok {
+			return reply
+		}
+		again := *req
+		again.Headers = mirrored(entry.HeaderParams, again.Params.Arguments.Of(again.Params.Raw))
+		second := do(ctx, &again, out)
+		second.Attempts += reply.Attempts
+		return second
 	}
-	return g.translate(p, reply)
 }
 
 // readResource forwards a read; a modern reply needs caching hints, and a

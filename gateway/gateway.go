@@ -7,6 +7,7 @@ import (
 
 	"durward"
 	"durward/internal/federation"
+	"durward/internal/hold"
 	"durward/internal/seal"
 	"durward/internal/wire"
 )
@@ -57,6 +58,8 @@ type Gateway struct {
 	info     []byte // our own raw Implementation object
 	finder   finder
 	ring     *seal.Ring
+	holds    *hold.Table
+	limits   Limits
 
 	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
 	watchers sync.Map      // *Watcher -> Watcher
@@ -86,7 +89,7 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		ring:    ring,
+		ring: ring, limits: opt.Limits, holds: hold.New(hold.Options{Most: opt.Limits.Holds, Life: opt.Limits.HoldLife}),
 		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
@@ -134,7 +137,7 @@ func (g *Gateway) Close() error {
 	var err error
 	g.stopOnce.Do(func() {
 		close(g.stopping)
-		err = errors.Join(g.edges.Close(), g.set.Close(), g.launcher.Close())
+		err = errors.Join(g.edges.Close(), g.holds.Close(), g.set.Close(), g.launcher.Close())
 	})
 	return err
 }

@@ -30,11 +30,15 @@ func verifyHeaders(params []wire.HeaderParam, p *passage) error {
 	return wire.CheckHeaders(params, p.call.Arguments, sent)
 }
 
-// relookup looks the tool up once more, after its server was listed anew.
-func (g *Gateway) relookup(p *passage) (*catalog.Entry, bool) {
-	view, err := g.view(p)
-	if err != nil {
-		return nil, false
+// finderOf returns what looks the tool of a passage up once more, after its
+// server was listed anew.
+func (g *Gateway) finderOf(p *passage) func() (*catalog.Entry, bool) {
+	route, era, name := p.in.Route, p.in.Client.Era, p.call.FullName
+	return func() (*catalog.Entry, bool) {
+		view, ok := g.set.View(route, era)
+		if !ok {
+			return nil, false
+		}
+		return view.Tool(name)
 	}
-	return view.Tool(p.call.FullName)
 }

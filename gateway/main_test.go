@@ -41,7 +41,7 @@ type running struct {
 
 func start(t *testing.T, opt gateway.Options) *running {
 	t.Helper()
-	opt.Access.NoAuth = true
+	opt.Access.NoAuth = len(opt.Access.Tokens) == 0
 	g, err := gateway.New(opt)
 	if err != nil {
 		t.Fatal(err)

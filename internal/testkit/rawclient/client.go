@@ -6,6 +6,7 @@ package rawclient
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ type Client struct {
 	Token   string // bearer token; empty for none
 	Modern  bool
 	Session string // Mcp-Session-Id of a legacy client; Initialize sets it
+
+	Capabilities string // raw, of a modern client; default {}
+
+	OnNote func(wire.Message) // told of each notification of an answer as it comes; may be nil
 
 	HTTP http.Client
 	next atomic.Int64
@@ -60,7 +65,10 @@ func (a *Answer) Message() string {
 	return s
 }
 
-const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+// meta is what a modern client says with each request.
+func (c *Client) meta() string {
+	return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + cmp.Or(c.Capabilities, "{}") + `}`
+}
 
 // Initialize opens a legacy session.
 func (c *Client) Initialize(ctx context.Context, capabilities string) (*Answer, error) {
@@ -88,9 +96,9 @@ func (c *Client) Do(ctx context.Context, method, params string) (*Answer, error)
 	}
 	if c.Modern && !p.Meta.Present() {
 		if params == "{}" {
-			params = "{" + modernMeta + "}"
+			params = "{" + c.meta() + "}"
 		} else {
-			params = "{" + modernMeta + "," + params[1:]
+			params = "{" + c.meta() + "," + params[1:]
 		}
 	}
 	name, _ := p.String(p.Name)
@@ -139,8 +147,12 @@ func (c *Client) Raw(req *http.Request) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.read(resp)
+}
+
+func (c *Client) read(resp *http.Response) (a *Answer, err error) {
 	defer resp.Body.Close() // read to its end
-	a := &Answer{Status: resp.StatusCode, Header: resp.Header}
+	a = &Answer{Status: resp.StatusCode, Header: resp.Header}
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
 		return a, readEvents(resp.Body, func(m wire.Message) bool {
 			if m.Kind == wire.Result || m.Kind == wire.Failure {
@@ -148,6 +160,9 @@ func (c *Client) Raw(req *http.Request) (*Answer, error) {
 				return false
 			}
 			a.Notes = append(a.Notes, m)
+			if c.OnNote != nil {
+				c.OnNote(m)
+			}
 			return true
 		})
 	}
@@ -166,7 +181,7 @@ func (c *Client) Stream(ctx context.Context, params string, f func(wire.Message)
 	method, body := http.MethodGet, ""
 	if c.Modern {
 		method = http.MethodPost
-		body = `{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{` + modernMeta + `,` + params[1:] + `}`
+		body = `{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{` + c.meta() + `,` + params[1:] + `}`
 	}
 	req, err := c.request(ctx, method, strings.NewReader(body))
 	if err != nil {

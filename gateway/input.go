@@ -1,0 +1,338 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/hold"
+	"durward/internal/upstream"
+	"durward/internal/wire"
+)
+
+// A server may want input before it answers: an answer of the user, of the model,
+// or the roots. The eras go about it in ways that do not fit together:
+//
+//   - a modern server ends the request with input_required, and the client repeats
+//     it with the answers (2026-07-28, basic/patterns/mrtr);
+//   - a legacy server sends a request of its own and goes on when it is answered
+//     (2025-11-25, client/elicitation, client/sampling, client/roots).
+//
+// So there are four cases. Within an era it is passed on: between modern ones with
+// our own state around the server's, between legacy ones by the stream of the
+// request (upstream asks it directly). Across, a legacy client is asked in a loop
+// (loop.go), and for a modern client the call to the legacy server is held open
+// until the client comes back (package hold).
+
+// send is how a request is handed to its server, once or more often. It runs in
+// a goroutine of its own while a call is held, so it must not touch a passage.
+type send func(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply
+
+// converse has a request answered by its server, with as many rounds of input as
+// that takes of a legacy client, and one of a modern client.
+func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream, do send) exchange.Reply {
+	switch {
+	case !mayNeedInput(p.in.Method):
+		return p.sends(do(ctx, &p.in.Request, out))
+	case p.in.Client.Era != wire.Modern:
+		return g.loop(ctx, p, out, do)
+	}
+	s, expired, err := g.openState(p)
+	switch {
+	case err != nil:
+		return exchange.Reply{Error: wire.ErrorObject(err), BadRequest: true}
+	case s == nil:
+		return g.hold(ctx, p, 0, out, do)
+	case expired:
+		return overdue(p)
+	case s.hold != "":
+		turn, err := g.holds.Resume(ctx, p.owner(), s.hold, s.round, p.in.Client.Capabilities, p.answer, out)
+		if err != nil {
+			return lost(p, err)
+		}
+		return g.turned(p, turn)
+	default:
+		return g.nextRound(ctx, p, s, out, do)
+	}
+}
+
+// mayNeedInput reports whether servers may ask for input during a method
+// (2026-07-28, basic/patterns/mrtr "Supported Requests").
+func mayNeedInput(method string) bool {
+	switch method {
+	case wire.MethodToolsCall, wire.MethodPromptsGet, wire.MethodResourcesRead:
+		return true
+	default:
+		return false
+	}
+}
+
+// hold serves a modern client's request for which nothing is held yet, in a way
+// that it can be, should the server turn out to ask; round is how many rounds of
+// input there were before.
+func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.Stream, do send) exchange.Reply {
+	server, ok := g.set.Server(p.to.server)
+	if !ok || server.Era() == wire.Modern || !exchange.Askable(p.in.Client.Capabilities) {
+		return g.answered(p, p.sends(do(ctx, &p.in.Request, out)), round)
+	}
+	req := p.in.Request // the call may outlive this request
+	turn, err := g.holds.Begin(ctx, p.owner(), req.Client.Capabilities, out, func(ctx context.Context, out exchange.Stream) exchange.Reply {
+		return do(ctx, &req, out)
+	})
+	if err != nil {
+		return exchange.Fail(err)
+	}
+	return g.turned(p, turn)
+}
+
+// nextRound serves a retry for which nothing is held.
+func (g *Gateway) nextRound(ctx context.Context, p *passage, s *state, out exchange.Stream, do send) exchange.Reply {
+	if s.again {
+		if g.declined(p, s) {
+			return toolError(p, "the user did not open the page that "+p.to.server+" needs, so the call was not made")
+		}
+		p.setParams(nil)
+		return g.hold(ctx, p, s.round, out, do)
+	}
+	members := []wire.Member{}
+	if s.own != nil {
+		members = append(members, wire.Member{Name: "requestState", Value: s.own})
+	}
+	if answers := p.in.Params.InputResponses.Of(p.in.Params.Raw); answers != nil {
+		members = append(members, wire.Member{Name: "inputResponses", Value: answers})
+	}
+	p.setParams(members)
+	return g.answered(p, p.sends(do(ctx, &p.in.Request, out)), s.round)
+}
+
+// turned makes the reply of what one turn of a held call brought.
+func (g *Gateway) turned(p *passage, turn hold.Turn) exchange.Reply {
+	if len(turn.Questions) == 0 {
+		return g.answered(p, p.sends(missed(turn)), turn.Round)
+	}
+	p.sent = max(p.sent, 1)
+	if turn.Round > g.limits.Rounds {
+		return g.tooManyRounds(p)
+	}
+	questions := make([]wire.Member, len(turn.Questions))
+	for i, q := range turn.Questions {
+		questions[i] = wire.Member{Name: q.Key, Value: question(q.Method, q.Params)}
+	}
+	return g.ask(p, questions, &state{hold: turn.ID, round: turn.Round, expires: time.Now().Add(g.limits.HoldLife)})
+}
+
+// missed replaces the error of a call that failed after its server could not ask
+// what it wanted: the client learns what it would have to declare.
+func missed(turn hold.Turn) exchange.Reply {
+	if turn.Reply.Error == nil || len(turn.Refused) == 0 {
+		return turn.Reply
+	}
+	return exchange.Fail(missingCapability(turn.Refused...))
+}
+
+// answered looks at the reply to a modern client's request for questions of the
+// server; round is how many there were before.
+func (g *Gateway) answered(p *passage, reply exchange.Reply, round int) exchange.Reply {
+	switch code, _ := wire.ErrorCode(reply.Error); {
+	case reply.ResultType == "input_required":
+		return g.relayQuestions(p, reply, round+1)
+	case reply.Era == wire.Legacy && code == codeURLElicitation:
+		return g.relayPages(p, reply, round+1)
+	default:
+		return reply
+	}
+}
+
+// relayQuestions passes a modern server's questions on, with its state inside ours.
+func (g *Gateway) relayQuestions(p *passage, reply exchange.Reply, round int) exchange.Reply {
+	own, err := ownState(p.to.server, reply.Result)
+	if err != nil {
+		return exchange.Fail(err)
+	}
+	if round > g.limits.Rounds {
+		return g.tooManyRounds(p)
+	}
+	if err := admissible(p, wire.Get(reply.Result, "inputRequests")); err != nil {
+		return exchange.Fail(err)
+	}
+	token := g.sealState(p, &state{
+		server: p.call.Server, request: digest(p), own: own, round: round, expires: time.Now().Add(stateLife),
+	})
+	at := wire.Lookup(reply.Result, "requestState")
+	if at.Present() {
+		reply.Result = wire.Splice(nil, reply.Result, wire.Edit{At: at, With: token})
+	} else {
+		reply.Result = wire.SetResultMember(nil, reply.Result, wire.Member{Name: "requestState", Value: token})
+	}
+	return reply
+}
+
+// admissible says why questions cannot be put to the caller: it did not declare
+// that it answers such (2026-07-28, basic/patterns/mrtr "Server Requirements").
+func admissible(p *passage, questions []byte) error {
+	var missing []string
+	for _, at := range wire.Members(questions) {
+		q := at.Of(questions)
+		method, ok := wire.Unquote(wire.Get(q, "method"))
+		if !ok {
+			return durward.Errorf(durward.Unavailable, "server "+p.to.server, "it asks for input in a form that nobody knows: a member of inputRequests has no method")
+		}
+		if capability := exchange.Missing(p.in.Client.Capabilities, method, wire.Get(q, "params")); capability != "" {
+			missing = append(missing, capability)
+		}
+	}
+	if missing == nil {
+		return nil
+	}
+	return missingCapability(missing...)
+}
+
+// codeURLElicitation is how a legacy server says that the user must visit a page
+// first (2025-11-25, client/elicitation "URL Elicitation Required Error"). It has
+// executed nothing: the request is to be sent again afterwards.
+const codeURLElicitation = -32042
+
+// relayPages asks a modern client to have pages visited that a legacy server
+// wants to be visited before it serves the request.
+func (g *Gateway) relayPages(p *passage, reply exchange.Reply, round int) exchange.Reply {
+	pages := wire.Get(wire.Get(reply.Error, "data"), "elicitations")
+	var questions []wire.Member
+	for at := range wire.Elements(pages) {
+		page := wire.RemoveResultMember(nil, at.Of(pages), "elicitationId") // not of 2026-07-28
+		if capability := exchange.Missing(p.in.Client.Capabilities, wire.MethodElicit, page); capability != "" {
+			return exchange.Fail(missingCapability(capability))
+		}
+		questions = append(questions, wire.Member{Name: "q" + strconv.Itoa(len(questions)+1), Value: question(wire.MethodElicit, page)})
+	}
+	switch {
+	case len(questions) == 0:
+		return reply
+	case round > g.limits.Rounds:
+		return g.tooManyRounds(p)
+	}
+	return g.ask(p, questions, &state{again: true, round: round, expires: time.Now().Add(stateLife)})
+}
+
+// declined reports whether the client answered that a page was not visited.
+func (g *Gateway) declined(p *passage, _ *state) bool {
+	answers := p.in.Params.InputResponses.Of(p.in.Params.Raw)
+	accepted := false
+	for _, at := range wire.Members(answers) {
+		if action, _ := wire.Unquote(wire.Get(at.Of(answers), "action")); action != "accept" {
+			return true
+		}
+		accepted = true
+	}
+	return !accepted
+}
+
+// ask ends a modern client's request with questions of ours.
+func (g *Gateway) ask(p *passage, questions []wire.Member, s *state) exchange.Reply {
+	s.server, s.request = p.call.Server, digest(p)
+	return exchange.Reply{ResultType: "input_required", Result: wire.AppendObject(nil, nil, nil,
+		wire.Member{Name: "resultType", Value: []byte(`"input_required"`)},
+		wire.Member{Name: "inputRequests", Value: wire.AppendObject(nil, nil, nil, questions...)},
+		wire.Member{Name: "requestState", Value: g.sealState(p, s)},
+	)}
+}
+
+// question is one member of inputRequests.
+func question(method string, params []byte) []byte {
+	members := []wire.Member{{Name: "method", Value: wire.AppendQuote(nil, method)}}
+	if params != nil {
+		members = append(members, wire.Member{Name: "params", Value: params})
+	}
+	return wire.AppendObject(nil, nil, nil, members...)
+}
+
+// answer returns what a retry answers to the question called key; nil: nothing.
+func (p *passage) answer(key string) []byte {
+	return wire.Get(p.in.Params.InputResponses.Of(p.in.Params.Raw), key)
+}
+
+func (p *passage) owner() hold.Owner {
+	return hold.Owner{Principal: p.in.Caller.Principal, Server: p.to.server}
+}
+
+// sends counts how often a request was handed to a server.
+func (p *passage) sends(reply exchange.Reply) exchange.Reply {
+	p.sent += reply.Attempts
+	return reply
+}
+
+// setParams puts other answers and another state into the request, in place of those it has.
+func (p *passage) setParams(members []wire.Member) {
+	raw := wire.AppendObject(nil, p.in.Params.Raw, retryMember, members...)
+	if wire.ParseParams(raw, &p.in.Params) != nil { // it was checked before, and so was what is added
+		p.in.Params = wire.Params{Raw: raw}
+	}
+}
+
+func retryMember(name string) bool { return name == "requestState" || name == "inputResponses" }
+
+func (g *Gateway) tooManyRounds(p *passage) exchange.Reply {
+	return exchange.Fail(durward.Errorf(durward.Unavailable, "server "+p.to.server,
+		"it asked for input more than %d times in one call, which is the bound limits.rounds", g.limits.Rounds))
+}
+
+// overdue and lost answer a retry that comes too late. A tool may have been
+// executed or not; an agent reads a tool error, and decides what to do.
+func overdue(p *passage) exchange.Reply {
+	return toolError(p, "the answer came too late: the time for this round of input is over, and the call was given up; call again if that is safe")
+}
+
+func lost(p *passage, err error) exchange.Reply {
+	if !errors.Is(err, hold.ErrLost) {
+		return exchange.Fail(err)
+	}
+	return toolError(p, err.Error())
+}
+
+// toolError fails a call in a way that the agent sees; methods that have none
+// fail with an error of the protocol.
+func toolError(p *passage, text string) exchange.Reply {
+	if p.in.Method != wire.MethodToolsCall {
+		return exchange.Fail(durward.Errorf(durward.Unknown, "", "%s", text))
+	}
+	return exchange.Reply{IsError: true, ResultType: "complete",
+		Result: []byte(`{"resultType":"complete","content":[{"type":"text","text":` + wire.Quote(text) + `}],"isError":true}`)}
+}
+
+// missingCapability tells a modern client what it would have to declare
+// (2026-07-28, basic/index "Error Codes").
+func missingCapability(names ...string) error {
+	var data []byte
+	for _, name := range names {
+		member, use, nested := strings.Cut(name, ".")
+		value := []byte("{}")
+		if nested {
+			value = wire.AppendObject(nil, wire.Get(data, member), nil, wire.Member{Name: use, Value: []byte("{}")})
+		} else if there := wire.Get(data, member); there != nil {
+			value = there
+		}
+		data = wire.AppendObject(nil, data, nil, wire.Member{Name: member, Value: value})
+	}
+	return &wire.CodeError{
+		Code: wire.CodeMissingCapability, Message: "the server asks for input that the client did not declare it can give: " + strings.Join(names, ", "),
+		Data: append(append([]byte(`{"requiredCapabilities":`), data...), '}'),
+	}
+}
+
+// sender returns how a request is handed to the server of a passage.
+func (g *Gateway) sender(p *passage) send {
+	name, caller := p.to.server, p.in.Caller.Session
+	key := upstream.Key{Principal: p.in.Caller.Principal, Session: string(caller)}
+	p.in.Request.Name = p.to.name
+	return func(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply {
+		server, ok := g.set.Server(name)
+		if !ok {
+			return exchange.Fail(durward.Errorf(durward.NotFound, "server "+name, "it was removed while the call was on its way"))
+		}
+		g.uses(caller, name, server)
+		return server.Do(ctx, key, req, out)
+	}
+}
