@@ -233,6 +233,8 @@ func (p *Params) at(f field) *Span {
 		return &p.RequestState
 	case fieldInputResponses:
 		return &p.InputResponses
+	case fieldTask:
+		return &p.Task
 	case fieldProgressToken:
 		return &p.ProgressToken
 	default:

@@ -37,6 +37,7 @@ const (
 	fieldCursor
 	fieldRequestState
 	fieldInputResponses
+	fieldTask
 	fieldProgressToken // also of `_meta`
 	fieldRequestID
 	fieldMeta
@@ -108,6 +109,8 @@ func paramsField(name []byte) field {
 		return fieldRequestState
 	case "inputResponses":
 		return fieldInputResponses
+	case "task":
+		return fieldTask
 	case "progressToken":
 		return fieldProgressToken
 	case "requestId":

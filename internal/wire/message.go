@@ -90,6 +90,7 @@ type Params struct {
 	Name, URI, TaskID, Ref       Span // routing keys
 	Arguments, Cursor            Span
 	RequestState, InputResponses Span
+	Task                         Span // asks for a call as a task (2025-11-25, basic/utilities/tasks)
 	ProgressToken, RequestID     Span // of notifications/progress and notifications/cancelled
 	Meta                         Span // the `_meta` object, or null in its place
 	InMeta                       MetaSpans

@@ -65,6 +65,11 @@ const (
 	MethodComplete       = "completion/complete"
 	MethodSetLevel       = "logging/setLevel"
 	MethodListen         = "subscriptions/listen"
+	MethodTasksGet       = "tasks/get"
+	MethodTasksResult    = "tasks/result"
+	MethodTasksUpdate    = "tasks/update"
+	MethodTasksCancel    = "tasks/cancel"
+	MethodTasksList      = "tasks/list"
 	MethodSampling       = "sampling/createMessage"
 	MethodElicit         = "elicitation/create"
 	MethodRootsList      = "roots/list"
@@ -79,7 +84,12 @@ const (
 	NoteRootsChanged     = "notifications/roots/list_changed"
 	NoteElicitComplete   = "notifications/elicitation/complete"
 	NoteAcknowledged     = "notifications/subscriptions/acknowledged"
+	NoteTasks            = "notifications/tasks"        // of the tasks extension
+	NoteTasksStatus      = "notifications/tasks/status" // of revision 2025-11-25
 )
+
+// ExtensionTasks is the identifier of the tasks extension of the modern era.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // Protocol keys in `_meta` (2026-07-28, basic/index "_meta").
 const (
@@ -90,6 +100,8 @@ const (
 	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
 	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
 	MetaProgressToken      = "progressToken"
+	// MetaRelatedTask says which task something is about (2025-11-25, basic/utilities/tasks).
+	MetaRelatedTask = "io.modelcontextprotocol/related-task"
 )
 
 // ProtocolKey reports whether a member of `_meta` belongs to one hop: an edge
@@ -133,6 +145,20 @@ func internMethod(raw []byte) string { //nolint:funlen // a table
 		return MethodSetLevel
 	case MethodListen:
 		return MethodListen
+	case MethodTasksGet:
+		return MethodTasksGet
+	case MethodTasksResult:
+		return MethodTasksResult
+	case MethodTasksUpdate:
+		return MethodTasksUpdate
+	case MethodTasksCancel:
+		return MethodTasksCancel
+	case MethodTasksList:
+		return MethodTasksList
+	case NoteTasks:
+		return NoteTasks
+	case NoteTasksStatus:
+		return NoteTasksStatus
 	case NoteInitialized:
 		return NoteInitialized
 	case NoteCancelled:

@@ -76,7 +76,7 @@ func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byt
 	}
 	dst = append(dst, `,"params":`...)
 	var space [2]wire.Edit
-	edits := routingEdit(space[:0], &p, r.Name)
+	edits := routingEdit(space[:0], r.Method, &p, r.Name)
 	if len(add) == 0 {
 		switch ours, others := metaKeys(p.Meta.Of(p.Raw)); {
 		case ours == 0:
@@ -108,31 +108,51 @@ func (d *dialect) modernMeta(add []wire.Member, r *exchange.Request) []wire.Memb
 
 var emptyObject = []byte("{}") // never written to
 
-// routingEdit replaces the value a request is routed by: name, uri, or the one
-// inside ref (completion/complete).
-func routingEdit(edits []wire.Edit, p *wire.Params, name []byte) []wire.Edit {
+// routingEdit replaces the value that the gateway routed a request by.
+func routingEdit(edits []wire.Edit, method string, p *wire.Params, name []byte) []wire.Edit {
 	if name == nil {
 		return edits
 	}
-	at := p.Name
+	if at := routingKey(method, p); at.Present() {
+		return append(edits, wire.Edit{At: at, With: name})
+	}
+	return edits
+}
+
+// routingKey finds the value that a request is routed by. The method says which it
+// is, since others may stand beside it; a method that is not known is routed by
+// the first of taskId, uri and name that is there.
+func routingKey(method string, p *wire.Params) wire.Span {
+	switch method {
+	case wire.MethodToolsCall, wire.MethodPromptsGet:
+		return p.Name
+	case wire.MethodResourcesRead, wire.MethodSubscribe, wire.MethodUnsubscribe:
+		return p.URI
+	case wire.MethodComplete:
+		return refKey(p)
+	}
 	switch {
-	case at.Present():
+	case p.TaskID.Present():
+		return p.TaskID
 	case p.URI.Present():
-		at = p.URI
-	case p.Ref.Present():
-		ref := p.Ref.Of(p.Raw)
-		if at = wire.Lookup(ref, "name"); !at.Present() {
-			at = wire.Lookup(ref, "uri")
-		}
-		if at.Present() {
-			at.Start += p.Ref.Start
-			at.End += p.Ref.Start
-		}
+		return p.URI
+	default:
+		return p.Name
 	}
-	if !at.Present() {
-		return edits
+}
+
+// refKey finds the name, or else the uri, inside ref (completion/complete).
+func refKey(p *wire.Params) wire.Span {
+	ref := p.Ref.Of(p.Raw)
+	at := wire.Lookup(ref, "name")
+	if name := at.Of(ref); len(name) == 0 || name[0] != '"' {
+		at = wire.Lookup(ref, "uri")
 	}
-	return append(edits, wire.Edit{At: at, With: name})
+	if at.Present() {
+		at.Start += p.Ref.Start
+		at.End += p.Ref.Start
+	}
+	return at
 }
 
 // metaKeys counts the members of a `_meta` object: those of the protocol, and others.

@@ -86,7 +86,7 @@ func (h *headers) call(r *exchange.Request) (http.Header, error) {
 	key, cached := r.Method, true
 	if named {
 		key += "\n" + name
-		cached = r.Method != wire.MethodResourcesRead // there are more URIs than names
+		cached = r.Method == wire.MethodToolsCall || r.Method == wire.MethodPromptsGet // there are more URIs and tasks than names
 	}
 	h.mu.RLock()
 	header := h.made[key]
@@ -147,8 +147,8 @@ func sentName(r *exchange.Request) (string, bool) {
 		return rewritten(r, p.Name)
 	case wire.MethodResourcesRead:
 		return rewritten(r, p.URI)
-	case "tasks/get", "tasks/update", "tasks/cancel":
-		return p.String(p.TaskID)
+	case wire.MethodTasksGet, wire.MethodTasksUpdate, wire.MethodTasksCancel:
+		return rewritten(r, p.TaskID)
 	default:
 		return "", false
 	}
