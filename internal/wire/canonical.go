@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -73,7 +74,7 @@ type canonMember struct {
 	name   uint32  // offset of the quote before the name
 	value  uint32  // offset of the value
 	object uint32  // the first object that begins there or later
-	key    nameRef // the decoded name; its field key is not used
+	key    nameRef // the decoded name; its field key holds the first eight bytes, for comparing
 }
 
 // What a pooled canon may keep: members and objects, bytes of names.
@@ -161,6 +162,7 @@ func (c *canon) indexMember() bool {
 		c.arena = appendDecoded(c.arena, inside)
 		key = nameRef{off: uint32(start) | inArena, len: uint32(len(c.arena) - start)}
 	}
+	key.key = prefix(c.key(key))
 	c.open = append(c.open, canonMember{name: uint32(name), value: uint32(c.pos), object: uint32(len(c.objects)), key: key})
 	return c.index()
 }
@@ -176,6 +178,9 @@ func (c *canon) closes(bracket byte) bool {
 
 // compare orders the members of an object.
 func (c *canon) compare(a, b canonMember) int {
+	if a.key.key != b.key.key {
+		return cmp.Compare(a.key.key, b.key.key)
+	}
 	if n := bytes.Compare(c.key(a.key), c.key(b.key)); n != 0 {
 		return n
 	}
@@ -187,6 +192,18 @@ func (c *canon) compare(a, b canonMember) int {
 		}
 	}
 	return cmp.Compare(a.value, b.value)
+}
+
+// prefix returns the first eight bytes of b as a number that is ordered as they are.
+func prefix(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.BigEndian.Uint64(b)
+	}
+	n := uint64(0)
+	for i, x := range b {
+		n |= uint64(x) << (56 - 8*i)
+	}
+	return n
 }
 
 // key returns the decoded name.
@@ -264,17 +281,24 @@ func (s *skipper) appendScalar(dst []byte) []byte {
 // AppendQuote writes, and those of lone surrogates. What is no UTF-8 is kept.
 func appendRequoted(dst, raw []byte) []byte {
 	const hex = "0123456789abcdef"
-	for i := 0; i < len(raw); {
+	kept := 0 // what is before was appended
+	for i := 0; ; {
 		n := bytes.IndexByte(raw[i:], '\\')
-		if n < 0 {
-			return append(dst, raw[i:]...)
+		if n < 0 || i+n+1 == len(raw) {
+			return append(dst, raw[kept:]...)
 		}
-		dst = append(dst, raw[i:i+n]...)
 		i += n
+		switch raw[i+1] {
+		case '"', '\\', 'n', 'r', 't': // written like that
+			i += 2
+			continue
+		}
 		r, end, ok := escaped(raw, i)
+		if end == i { // was never checked
+			return append(dst, raw[kept:]...)
+		}
+		dst = append(dst, raw[kept:i]...)
 		switch {
-		case end == i: // was never checked
-			return append(dst, raw[i:]...)
 		case !ok:
 			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 		case r == '"' || r == '\\':
@@ -290,9 +314,8 @@ func appendRequoted(dst, raw []byte) []byte {
 		default:
 			dst = utf8.AppendRune(dst, r)
 		}
-		i = end
+		i, kept = end, end
 	}
-	return dst
 }
 
 // appendDecoded appends the decoded inside of a JSON string, with lone surrogates
