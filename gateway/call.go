@@ -64,6 +64,7 @@ type passage struct {
 	in    *exchange.Inbound
 	serve handler
 	to    target
+	way   way // set when it goes to a server
 	sent  int // how often it was handed to a server
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"durward"
 	"durward/internal/exchange"
 	"durward/internal/upstream"
 	"durward/internal/wire"
@@ -10,7 +11,7 @@ import (
 
 // forward hands a request to its server and brings the reply into the caller's era.
 func (g *Gateway) forward(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
-	return g.translate(p, g.converse(ctx, p, out, g.sender(p)))
+	return g.translate(p, g.converse(ctx, p, out))
 }
 
 // callTool forwards a tools/call with the headers that mirror its arguments
@@ -23,28 +24,7 @@ func (g *Gateway) callTool(ctx context.Context, p *passage, out exchange.Stream)
 		}
 		p.in.Headers = mirrored(params, p.call.Arguments)
 	}
-	return g.translate(p, g.converse(ctx, p, out, g.toolSender(p)))
-}
-
-// toolSender is sender for tools: it sends a second time when the server's schema
-// changed since we listed it, so that it refused the headers and ran nothing.
-func (g *Gateway) toolSender(p *passage) send {
-	do, find := g.sender(p), g.finderOf(p)
-	return func(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply {
-		reply := do(ctx, req, out)
-		if !upstream.StaleHeaders(reply) {
-			return reply
-		}
-		entry, ok := find()
-		if !ok {
-			return reply
-		}
-		again := *req
-		again.Headers = mirrored(entry.HeaderParams, again.Params.Arguments.Of(again.Params.Raw))
-		second := do(ctx, &again, out)
-		second.Attempts += reply.Attempts
-		return second
-	}
+	return g.forward(ctx, p, out)
 }
 
 // readResource forwards a read; a modern reply needs caching hints, and a
@@ -59,4 +39,58 @@ func (g *Gateway) readResource(ctx context.Context, p *passage, out exchange.Str
 
 func notCached() []wire.Member {
 	return []wire.Member{{Name: "ttlMs", Value: []byte("0")}, {Name: "cacheScope", Value: []byte(`"private"`)}}
+}
+
+// way is how a request gets to its server. It does not change once the request is
+// under way: the call may be held, and then goes on when its passage is over.
+type way struct {
+	g      *Gateway
+	server string
+	key    upstream.Key
+	// Where the tool is looked up that a tools/call is for.
+	route durward.Route
+	era   wire.Era
+	tool  string
+}
+
+func (g *Gateway) wayOf(p *passage) way {
+	w := way{
+		g: g, server: p.to.server, route: p.in.Route, era: p.in.Client.Era,
+		key: upstream.Key{Principal: p.in.Caller.Principal, Session: string(p.in.Caller.Session)},
+	}
+	if p.in.Method == wire.MethodToolsCall {
+		w.tool = p.call.FullName
+	}
+	return w
+}
+
+// send hands a request to the server: a second time when the server's schema
+// changed since we listed it, so that it refused the headers and ran nothing.
+func (w *way) send(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply {
+	reply := w.sendOnce(ctx, req, out)
+	if !upstream.StaleHeaders(reply) {
+		return reply
+	}
+	view, ok := w.g.set.View(w.route, w.era)
+	if !ok {
+		return reply
+	}
+	entry, ok := view.Tool(w.tool)
+	if !ok {
+		return reply
+	}
+	again := *req
+	again.Headers = mirrored(entry.HeaderParams, again.Params.Arguments.Of(again.Params.Raw))
+	second := w.sendOnce(ctx, &again, out)
+	second.Attempts += reply.Attempts
+	return second
+}
+
+func (w *way) sendOnce(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply {
+	server, ok := w.g.set.Server(w.server)
+	if !ok {
+		return exchange.Fail(durward.Errorf(durward.NotFound, "server "+w.server, "it was removed while the call was on its way"))
+	}
+	w.g.uses(durward.SessionID(w.key.Session), w.server, server)
+	return server.Do(ctx, w.key, req, out)
 }

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"durward/internal/catalog"
 	"durward/internal/exchange"
 	"durward/internal/wire"
 )
@@ -28,17 +27,4 @@ func verifyHeaders(params []wire.HeaderParam, p *passage) error {
 		sent[i] = wire.HeaderValue(h)
 	}
 	return wire.CheckHeaders(params, p.call.Arguments, sent)
-}
-
-// finderOf returns what looks the tool of a passage up once more, after its
-// server was listed anew.
-func (g *Gateway) finderOf(p *passage) func() (*catalog.Entry, bool) {
-	route, era, name := p.in.Route, p.in.Client.Era, p.call.FullName
-	return func() (*catalog.Entry, bool) {
-		view, ok := g.set.View(route, era)
-		if !ok {
-			return nil, false
-		}
-		return view.Tool(name)
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"durward"
 	"durward/internal/exchange"
 	"durward/internal/hold"
-	"durward/internal/upstream"
 	"durward/internal/wire"
 )
 
@@ -28,25 +27,22 @@ import (
 // (loop.go), and for a modern client the call to the legacy server is held open
 // until the client comes back (package hold).
 
-// send is how a request is handed to its server, once or more often. It runs in
-// a goroutine of its own while a call is held, so it must not touch a passage.
-type send func(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply
-
 // converse has a request answered by its server, with as many rounds of input as
 // that takes of a legacy client, and one of a modern client.
-func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream, do send) exchange.Reply {
+func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
+	p.way, p.in.Request.Name = g.wayOf(p), p.to.name
 	switch {
 	case !mayNeedInput(p.in.Method):
-		return p.sends(do(ctx, &p.in.Request, out))
+		return p.sends(p.way.send(ctx, &p.in.Request, out))
 	case p.in.Client.Era != wire.Modern:
-		return g.loop(ctx, p, out, do)
+		return g.loop(ctx, p, out)
 	}
 	s, expired, err := g.openState(p)
 	switch {
 	case err != nil:
 		return exchange.Reply{Error: wire.ErrorObject(err), BadRequest: true}
 	case s == nil:
-		return g.hold(ctx, p, 0, out, do)
+		return g.hold(ctx, p, 0, out)
 	case expired:
 		return overdue(p)
 	case s.hold != "":
@@ -56,7 +52,7 @@ func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream,
 		}
 		return g.turned(p, turn)
 	default:
-		return g.nextRound(ctx, p, s, out, do)
+		return g.nextRound(ctx, p, s, out)
 	}
 }
 
@@ -74,14 +70,14 @@ func mayNeedInput(method string) bool {
 // hold serves a modern client's request for which nothing is held yet, in a way
 // that it can be, should the server turn out to ask; round is how many rounds of
 // input there were before.
-func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.Stream, do send) exchange.Reply {
+func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.Stream) exchange.Reply {
 	server, ok := g.set.Server(p.to.server)
 	if !ok || server.Era() == wire.Modern || !exchange.Askable(p.in.Client.Capabilities) {
-		return g.answered(p, p.sends(do(ctx, &p.in.Request, out)), round)
+		return g.answered(p, p.sends(p.way.send(ctx, &p.in.Request, out)), round)
 	}
 	req := p.in.Request // the call may outlive this request
 	turn, err := g.holds.Begin(ctx, p.owner(), req.Client.Capabilities, out, func(ctx context.Context, out exchange.Stream) exchange.Reply {
-		return do(ctx, &req, out)
+		return p.way.send(ctx, &req, out)
 	})
 	if err != nil {
 		return exchange.Fail(err)
@@ -90,13 +86,13 @@ func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.
 }
 
 // nextRound serves a retry for which nothing is held.
-func (g *Gateway) nextRound(ctx context.Context, p *passage, s *state, out exchange.Stream, do send) exchange.Reply {
+func (g *Gateway) nextRound(ctx context.Context, p *passage, s *state, out exchange.Stream) exchange.Reply {
 	if s.again {
 		if g.declined(p, s) {
 			return toolError(p, "the user did not open the page that "+p.to.server+" needs, so the call was not made")
 		}
 		p.setParams(nil)
-		return g.hold(ctx, p, s.round, out, do)
+		return g.hold(ctx, p, s.round, out)
 	}
 	members := []wire.Member{}
 	if s.own != nil {
@@ -106,7 +102,7 @@ func (g *Gateway) nextRound(ctx context.Context, p *passage, s *state, out excha
 		members = append(members, wire.Member{Name: "inputResponses", Value: answers})
 	}
 	p.setParams(members)
-	return g.answered(p, p.sends(do(ctx, &p.in.Request, out)), s.round)
+	return g.answered(p, p.sends(p.way.send(ctx, &p.in.Request, out)), s.round)
 }
 
 // turned makes the reply of what one turn of a held call brought.
@@ -319,20 +315,5 @@ func missingCapability(names ...string) error {
 	return &wire.CodeError{
 		Code: wire.CodeMissingCapability, Message: "the server asks for input that the client did not declare it can give: " + strings.Join(names, ", "),
 		Data: append(append([]byte(`{"requiredCapabilities":`), data...), '}'),
-	}
-}
-
-// sender returns how a request is handed to the server of a passage.
-func (g *Gateway) sender(p *passage) send {
-	name, caller := p.to.server, p.in.Caller.Session
-	key := upstream.Key{Principal: p.in.Caller.Principal, Session: string(caller)}
-	p.in.Request.Name = p.to.name
-	return func(ctx context.Context, req *exchange.Request, out exchange.Stream) exchange.Reply {
-		server, ok := g.set.Server(name)
-		if !ok {
-			return exchange.Fail(durward.Errorf(durward.NotFound, "server "+name, "it was removed while the call was on its way"))
-		}
-		g.uses(caller, name, server)
-		return server.Do(ctx, key, req, out)
 	}
 }

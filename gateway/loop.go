@@ -14,9 +14,9 @@ import (
 // loop serves a legacy client's request. A legacy server asks on the stream
 // itself; the questions of a modern one are put to the client here, and the
 // request is sent again with the answers, until the server has what it needs.
-func (g *Gateway) loop(ctx context.Context, p *passage, out exchange.Stream, do send) exchange.Reply {
+func (g *Gateway) loop(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
 	for round := 1; ; round++ {
-		reply := p.sends(do(ctx, &p.in.Request, out))
+		reply := p.sends(p.way.send(ctx, &p.in.Request, out))
 		if reply.ResultType != "input_required" {
 			return reply
 		}
