@@ -18,6 +18,7 @@ import (
 	"durward/internal/config"
 	"durward/internal/identity"
 	"durward/internal/paths"
+	"durward/internal/private"
 	"durward/internal/secret"
 	"durward/internal/telemetry"
 )
@@ -129,9 +130,13 @@ func (s *Service) takeState() error {
 	if err := os.MkdirAll(paths.State(), 0o700); err != nil {
 		return durward.Errorf(durward.Unavailable, "state", "%w", err)
 	}
-	unlock, err := lockState(paths.Lock())
-	if err != nil {
-		return err
+	// The system drops the lock with the process, however it ends.
+	unlock, err := private.Lock(paths.Lock(), 0)
+	switch {
+	case durward.KindOf(err) == durward.Conflict && err != nil:
+		return durward.Errorf(durward.Conflict, "state", "another service runs with this state directory (%s is locked); see: durward status", paths.Lock())
+	case err != nil:
+		return durward.Errorf(durward.KindOf(err), "state", "%w", err)
 	}
 	s.later(unlock)
 	return nil

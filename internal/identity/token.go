@@ -6,13 +6,11 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
-	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"durward"
+	"durward/internal/private"
 )
 
 const (
@@ -85,12 +83,12 @@ func bearer(headers []string) (string, bool) {
 // Denied). Several processes may call it at once and get the same token.
 func LoadToken(path string) (string, error) {
 	for range 2 {
-		secret, err := readToken(path)
+		secret, err := ReadToken(path)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return secret, err
 		}
 		if err := makeToken(path); err != nil && !errors.Is(err, fs.ErrExist) {
-			return "", durward.Errorf(durward.Unavailable, tokenOpName, "cannot make the token file: %w", err)
+			return "", durward.Errorf(durward.KindOf(err), tokenOpName, "%w", err)
 		}
 	}
 	return "", durward.Errorf(durward.Unavailable, tokenOpName, "the token file %s comes and goes", path)
@@ -98,50 +96,21 @@ func LoadToken(path string) (string, error) {
 
 // ReadToken is [LoadToken] for who only uses a token: a file that is not there is
 // an error of kind Unavailable, and none is made.
-func ReadToken(path string) (string, error) { return readToken(path) }
-
-func readToken(path string) (string, error) {
-	f, err := openNoFollow(path)
+func ReadToken(path string) (string, error) {
+	data, err := private.Read(path, tokenLong)
 	if err != nil {
-		return "", durward.Errorf(durward.Unavailable, tokenOpName, "cannot open the token file: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", durward.Errorf(durward.Unavailable, tokenOpName, "cannot look at the token file: %w", err)
-	}
-	if err := checkPrivate(path, info); err != nil {
-		return "", err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, tokenLong+1))
-	if err != nil {
-		return "", durward.Errorf(durward.Unavailable, tokenOpName, "cannot read the token file: %w", err)
+		return "", durward.Errorf(durward.KindOf(err), tokenOpName, "%w", err)
 	}
 	secret := strings.TrimSpace(string(data))
-	if len(secret) < tokenShort || len(data) > tokenLong {
+	if len(secret) < tokenShort {
 		return "", durward.Errorf(durward.Invalid, tokenOpName, "%s holds no token of %d to %d bytes; remove it to have one made", path, tokenShort, tokenLong)
 	}
 	return secret, nil
 }
 
-// makeToken writes a fresh token beside path and links it there, so that nobody
-// ever sees an unfinished one and an existing one is never replaced.
+// makeToken makes a fresh token, unless there is one.
 func makeToken(path string) error {
 	secret := make([]byte, tokenBytes)
 	rand.Read(secret) // never fails since Go 1.24
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	draft := path + "." + rand.Text()
-	f, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(draft) }() // what cannot be removed is a spare token nobody uses
-	_, err = f.WriteString(base64.RawURLEncoding.EncodeToString(secret) + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Link(draft, path)
+	return private.Create(path, []byte(base64.RawURLEncoding.EncodeToString(secret)+"\n"))
 }
