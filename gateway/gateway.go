@@ -89,7 +89,7 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		ring: ring, limits: opt.Limits, holds: hold.New(hold.Options{Most: opt.Limits.Holds, Life: opt.Limits.HoldLife}),
+		ring: ring, limits: opt.Limits, holds: hold.New(opt.Limits.hold()),
 		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}

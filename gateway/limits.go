@@ -6,6 +6,7 @@ import (
 	"durward/internal/catalog"
 	"durward/internal/exchange/outbox"
 	"durward/internal/federation"
+	"durward/internal/hold"
 	"durward/internal/session"
 	"durward/internal/transport"
 	"durward/internal/upstream"
@@ -99,6 +100,8 @@ func both(events, bytes, defaultEvents, defaultBytes int) outbox.Limits {
 	}
 	return pair
 }
+
+func (l *Limits) hold() hold.Options { return hold.Options{Most: l.Holds, Life: l.HoldLife} }
 
 func (l *Limits) opener() federation.OpenerOptions {
 	return federation.OpenerOptions{MaxMessage: l.Message, Stderr: l.Stderr}

@@ -15,9 +15,9 @@ func TestEveryLimitIsPassedDown(t *testing.T) {
 	}
 	found := map[int64]bool{
 		// These are given one by one where they are used.
-		int64(l.KeepAlive): true, int64(l.StartParallel): true, int64(l.SessionSubscriptions): true,
+		int64(l.KeepAlive): true, int64(l.StartParallel): true, int64(l.SessionSubscriptions): true, int64(l.Rounds): true,
 	}
-	for _, options := range []any{l.session(), l.transport(), l.opener(), l.upstream(), l.catalog()} {
+	for _, options := range []any{l.session(), l.transport(), l.opener(), l.upstream(), l.catalog(), l.hold()} {
 		collect(reflect.ValueOf(options), found)
 	}
 	for i := range v.NumField() {
