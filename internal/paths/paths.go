@@ -26,6 +26,10 @@ func APIToken() string { return filepath.Join(State(), "api-token") }
 // API for looking only (0600).
 func APIReadToken() string { return filepath.Join(State(), "api-token-read") }
 
+// SealKeys returns the path of the file that holds the keys with which the
+// service seals what clients carry for it (0600).
+func SealKeys() string { return filepath.Join(State(), "seal.keys") }
+
 // Lock returns the path of the file whose lock a running service holds.
 func Lock() string { return filepath.Join(State(), "service.lock") }
 

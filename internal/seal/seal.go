@@ -7,6 +7,9 @@
 // authenticated without being in it. Tokens need no memory: whoever has the keys
 // can open them, after a restart and on another replica.
 //
+// The keys come from whoever makes the [Ring]; [LoadFile] and [RotateFile] keep
+// them in a file.
+//
 // What a payload says, and whether it has expired, is the business of who sealed it.
 package seal
 

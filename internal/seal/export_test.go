@@ -1,0 +1,7 @@
+package seal
+
+// The text of a key file and back.
+var (
+	KeyFile      = keyFile
+	ParseKeyFile = parseKeyFile
+)
