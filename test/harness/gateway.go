@@ -21,6 +21,14 @@ type Config struct {
 	Builtin bool              `yaml:"builtin"`
 	Prefix  *string           `yaml:"prefix,omitempty"`
 	Servers map[string]Server `yaml:"servers"`
+	// Principals are callers with tokens of their own. Limits are keys below limits.
+	Principals map[string]Principal `yaml:"principals,omitempty"`
+	Limits     map[string]any       `yaml:"limits,omitempty"`
+}
+
+// Principal is a caller with a bearer token, or a reference to one.
+type Principal struct {
+	Token string `yaml:"token"`
 }
 
 // Server is one configured MCP server: a command to run or an URL to call.
@@ -29,6 +37,8 @@ type Server struct {
 	Args    []string          `yaml:"args,omitempty"`
 	Env     map[string]string `yaml:"env,omitempty"`
 	URL     string            `yaml:"url,omitempty"`
+	// Era overrides in which protocol era the server is spoken to.
+	Era string `yaml:"era,omitempty"`
 }
 
 // NewConfig is a configuration on a free loopback port without bearer token and

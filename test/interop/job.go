@@ -33,11 +33,20 @@ type server struct {
 	Says   string  `json:"says,omitempty"`
 	Files  string  `json:"files,omitempty"`
 	Direct *target `json:"direct,omitempty"`
+	// Era is modern or legacy: the only one this server is spoken to in. At is where
+	// it is reached in jobs with a connection per server; Without is as in a job.
+	Era     string            `json:"era,omitempty"`
+	At      *target           `json:"at,omitempty"`
+	Without map[string]string `json:"without,omitempty"`
 }
 
-// job is one run of one script. It is handed over as JSON in INTEROP_TARGET.
+// job is one run of one script, or of a client program in its place. It is handed
+// over as JSON in INTEROP_TARGET.
 type job struct {
-	Script    string   `json:"-"`
+	Script  string   `json:"-"`
+	Program []string `json:"-"`
+	// Client is the name in the matrix; a job without one does not count there.
+	Client    string   `json:"-"`
 	Label     string   `json:"label"`
 	Mode      string   `json:"mode"`
 	Era       string   `json:"era,omitempty"`
@@ -45,6 +54,8 @@ type job struct {
 	Complete  bool     `json:"complete"`
 	Target    target   `json:"target"`
 	Servers   []server `json:"servers"`
+	// Principals are who calls, for scripts with more than one caller.
+	Principals map[string]target `json:"principals,omitempty"`
 	// Without names the checks that the client cannot make, with the reason.
 	Without map[string]string `json:"without,omitempty"`
 }
@@ -55,6 +66,9 @@ type check struct {
 	OK      bool   `json:"ok"`
 	Error   string `json:"error"`
 	Skipped string `json:"skipped"`
+	// Feature and Server say where in the matrix the check counts.
+	Feature string `json:"feature"`
+	Server  string `json:"server"`
 }
 
 // run runs the script and returns its checks, also when it ended badly.
@@ -65,7 +79,11 @@ func (j job) run(ctx context.Context, tools *harness.Toolbox) ([]check, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, tools.Node, filepath.Join(tools.Root, "test", "interop", j.Script))
+	command := j.Program
+	if j.Script != "" {
+		command = []string{tools.Node, filepath.Join(tools.Root, "test", "interop", j.Script)}
+	}
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "INTEROP_TARGET="+string(text))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

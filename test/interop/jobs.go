@@ -54,17 +54,25 @@ func directJobs(tools *harness.Toolbox, p *peers) []job {
 	return jobs
 }
 
-// gatewayJobs are the scripts through the gateway.
-func gatewayJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, error) {
+// routes reads the token of the gateway's owner and returns what makes a target of
+// a route of it.
+func routes(g *harness.Gateway) (func(path string) target, error) {
 	token, err := os.ReadFile(filepath.Join(filepath.Dir(g.ConfigFile), "state", "durward", "token"))
 	if err != nil {
 		return nil, fmt.Errorf("the bearer token: %w", err)
 	}
-	route := func(path string) target {
-		return target{
-			URL:     "http://" + g.Addr + path,
-			Headers: map[string]string{"Authorization": "Bearer " + strings.TrimSpace(string(token))},
-		}
+	return func(path string) target { return routeAs(g, path, strings.TrimSpace(string(token))) }, nil
+}
+
+func routeAs(g *harness.Gateway, path, token string) target {
+	return target{URL: "http://" + g.Addr + path, Headers: map[string]string{"Authorization": "Bearer " + token}}
+}
+
+// gatewayJobs are the scripts through the gateway.
+func gatewayJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, error) {
+	route, err := routes(g)
+	if err != nil {
+		return nil, err
 	}
 	all := route("/mcp")
 	var jobs []job

@@ -1,15 +1,23 @@
-// Command interop lets real MCP clients use real MCP servers through one gateway
-// and checks the content of what comes back: the official TypeScript client in
-// its three modes over HTTP and over "durward stdio", the Inspector's command
-// line, and the mcp-remote and supergateway adapters; against the reference
-// servers and two Go servers, over stdio and HTTP.
+// Command interop lets real MCP clients use real MCP servers through a gateway
+// and checks the content of what comes back. It has two scenes:
 //
-//	go run ./test/interop                 # everything, through the gateway
+//   - reference: the official TypeScript client in its three modes over HTTP and
+//     over "durward stdio", the Inspector's command line, and the mcp-remote and
+//     supergateway adapters; against the reference servers and two Go servers, over
+//     stdio and HTTP.
+//   - bridge: clients of four libraries, each in one protocol era, against servers
+//     of four libraries, each in one protocol era: every feature in all four pairs
+//     of eras, what servers ask their clients above all; and two principals at once.
+//
+// Run one of these:
+//
+//	go run ./test/interop                 # everything, through the gateways
 //	go run ./test/interop -direct         # the same scripts without a gateway
-//	go run ./test/interop -only 'modern' -v
+//	go run ./test/interop -scene bridge -only 'gosdk-modern' -v
 //
-// The last line is "interop: passed=N failed=N skipped=N"; the exit code is 1
-// when a check failed.
+// At the end stands a table of which clients did what with which servers in the
+// bridge; an empty cell counts as failed. The last line is "interop: passed=N
+// failed=N skipped=N"; the exit code is 1 when a check failed.
 package main
 
 import (
@@ -19,6 +27,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"syscall"
 
@@ -29,6 +38,7 @@ type options struct {
 	direct  bool
 	verbose bool
 	only    string
+	scene   string
 	gateway string
 }
 
@@ -37,6 +47,7 @@ func main() {
 	flag.BoolVar(&o.direct, "direct", false, "run the scripts against the servers themselves")
 	flag.BoolVar(&o.verbose, "v", false, "print checks that passed, too")
 	flag.StringVar(&o.only, "only", "", "run the jobs whose label matches this regular expression")
+	flag.StringVar(&o.scene, "scene", "", "run one scene: reference or bridge")
 	flag.StringVar(&o.gateway, "gateway", "", "gateway binary; built from ./cmd/durward when empty")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,8 +72,13 @@ func run(ctx context.Context, o options, w io.Writer) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := tools.BuildFixtures(ctx, "gosdk", "mcpgo"); err != nil {
+	if err := tools.BuildFixtures(ctx, "gosdk", "mcpgo", "goclient"); err != nil {
 		return false, err
+	}
+	if o.gateway == "" && !o.direct {
+		if o.gateway, err = tools.BuildGateway(ctx); err != nil {
+			return false, err
+		}
 	}
 	dir, remove, err := harness.RunDir("interop")
 	if err != nil {
@@ -76,23 +92,16 @@ func run(ctx context.Context, o options, w io.Writer) (ok bool, err error) {
 			err = remove()
 		}
 	}()
-	peers, err := startServers(ctx, tools, dir)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = keepFirst(err, peers.stop()) }()
-	jobs := directJobs(tools, peers)
-	if !o.direct {
-		g, err := startGateway(ctx, tools, o, dir, peers)
-		if err != nil {
-			return false, err
+	r := &runner{tools: tools, options: o, only: only, out: w, matrix: newMatrix()}
+	for _, s := range scenes() {
+		if o.scene != "" && o.scene != s.name {
+			continue
 		}
-		defer func() { err = keepFirst(err, g.Stop()) }()
-		if jobs, err = gatewayJobs(tools, g, peers); err != nil {
-			return false, err
+		if err := r.play(ctx, s, filepath.Join(dir, s.name)); err != nil {
+			return false, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	return runJobs(ctx, tools, o, w, only, jobs)
+	return r.end()
 }
 
 func keepFirst(err, next error) error {
@@ -100,33 +109,6 @@ func keepFirst(err, next error) error {
 		return err
 	}
 	return next
-}
-
-// runJobs runs the jobs one after another: some checks watch state that a
-// server keeps for all its clients.
-func runJobs(ctx context.Context, tools *harness.Toolbox, o options, w io.Writer, only *regexp.Regexp, jobs []job) (bool, error) {
-	var total tally
-	for _, j := range jobs {
-		if !only.MatchString(j.Label) {
-			continue
-		}
-		checks, err := j.run(ctx, tools)
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		if err != nil {
-			checks = append(checks, check{Name: j.Label + "/script", Error: err.Error()})
-		}
-		for _, c := range checks {
-			if text := total.add(c); text != "" && (o.verbose || c.Skipped != "" || !c.OK) {
-				if _, err := fmt.Fprintln(w, text); err != nil {
-					return false, err
-				}
-			}
-		}
-	}
-	_, err := fmt.Fprintf(w, "interop: passed=%d failed=%d skipped=%d\n", total.passed, total.failed, total.skipped)
-	return total.failed == 0 && total.passed > 0, err
 }
 
 // tally counts what the scripts reported.

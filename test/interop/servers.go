@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"durward/test/harness"
@@ -16,8 +16,9 @@ const startLimit = 45 * time.Second
 // and whether it speaks 2026-07-28 by itself.
 type peer struct {
 	server
-	at     target
-	modern bool
+	at         target
+	modern     bool
+	configured string // era: in the gateway's configuration
 }
 
 // peers are all servers, the HTTP ones running.
@@ -91,24 +92,14 @@ func stdioPeers(tools *harness.Toolbox, dir, files string) []peer {
 // legacy revisions only, mcpgo-http all of them.
 func (p *peers) startHTTP(ctx context.Context, tools *harness.Toolbox, dir string) error {
 	for _, name := range []string{"gosdk-http", "mcpgo-http"} {
-		addr, err := harness.FreeAddr()
-		if err != nil {
-			return err
-		}
-		r, err := harness.Start(harness.Command{
-			Path: tools.Fixture(name[:len(name)-len("-http")]), Args: []string{"-http=" + addr, "-name=" + name},
-			Log: filepath.Join(dir, name+".log"),
+		at, err := p.listen(ctx, filepath.Join(dir, name+".log"), func(port string) []string {
+			return []string{tools.Fixture(strings.TrimSuffix(name, "-http")), "-http=127.0.0.1:" + port, "-name=" + name}
 		})
 		if err != nil {
 			return err
 		}
-		p.running = append(p.running, r)
-		if err := harness.WaitTCP(ctx, r, addr); err != nil {
-			return err
-		}
 		p.all = append(p.all, peer{
-			server: server{Name: name, Kind: "fixture", Says: name},
-			at:     target{URL: "http://" + addr + "/mcp"}, modern: name == "mcpgo-http",
+			server: server{Name: name, Kind: "fixture", Says: name}, at: at, modern: name == "mcpgo-http",
 		})
 	}
 	return p.startEverything(ctx, tools, dir)
@@ -137,24 +128,16 @@ func (p *peers) startEverything(ctx context.Context, tools *harness.Toolbox, dir
 
 // startGateway puts one gateway with its default authentication in front of all
 // servers.
-func startGateway(ctx context.Context, tools *harness.Toolbox, o options, dir string, p *peers) (*harness.Gateway, error) {
-	if o.gateway == "" {
-		var err error
-		if o.gateway, err = tools.BuildGateway(ctx); err != nil {
-			return nil, err
-		}
-	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
+func startGateway(ctx context.Context, o options, dir string, p *peers) (*harness.Gateway, error) {
+	return harness.StartGateway(ctx, o.gateway, dir, gatewayConfig(p))
+}
+
+func gatewayConfig(p *peers) harness.Config {
 	servers := make(map[string]harness.Server)
 	for _, s := range p.all {
-		servers[s.Name] = harness.Server{Command: s.at.Command, Args: s.at.Args, Env: s.at.Env, URL: s.at.URL}
+		servers[s.Name] = harness.Server{Command: s.at.Command, Args: s.at.Args, Env: s.at.Env, URL: s.at.URL, Era: s.configured}
 	}
 	config := harness.NewConfig(servers)
 	config.Auth = "token"
-	g, err := harness.StartGateway(ctx, o.gateway, dir, config)
-	if err != nil {
-		return nil, fmt.Errorf("start the gateway: %w", err)
-	}
-	return g, nil
+	return config
 }

@@ -1,22 +1,28 @@
-// Connects the official TypeScript client to a target in one of its three modes.
-// The client comes from test/peers, which is not above this folder, so it is
-// imported by path.
+// Connects the official TypeScript client to a target in one of its three modes,
+// or that of the SDK's version 1 (mode "old").
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { OldClient } from './old-client.mjs';
+import { peer } from './peers.mjs';
 
-const peers = new URL('../../peers/node_modules/', import.meta.url);
-const { Client, StreamableHTTPClientTransport } = await import(
-  new URL('@modelcontextprotocol/client/dist/index.mjs', peers)
-);
-const { StdioClientTransport } = await import(new URL('@modelcontextprotocol/client/dist/stdio.mjs', peers));
+const { Client, StreamableHTTPClientTransport } = await peer('@modelcontextprotocol/client/dist/index.mjs');
+const { StdioClientTransport } = await peer('@modelcontextprotocol/client/dist/stdio.mjs');
 
 const negotiation = { legacy: 'legacy', auto: 'auto', modern: { pin: '2026-07-28' } };
+const info = { name: 'durward-interop', version: '1.0.0' };
 
-export async function connect(target, mode, options = {}) {
-  const client = new Client(
-    { name: 'durward-interop', version: '1.0.0' },
-    { capabilities: {}, versionNegotiation: { mode: negotiation[mode] }, ...options },
-  );
+// connect connects a client; person answers what it is asked. Without one the
+// client declares that it can be asked nothing.
+export async function connect(target, mode, person) {
+  const options = { capabilities: person?.capabilities() ?? {} };
+  if (mode === 'old') {
+    const client = new OldClient(info, options);
+    person?.attach(client);
+    await client.connect(target, { timeout: 20_000 });
+    return client;
+  }
+  const client = new Client(info, { ...options, versionNegotiation: { mode: negotiation[mode] } });
+  person?.attach(client);
   await client.connect(transport(target), { timeout: 20_000 });
   return client;
 }

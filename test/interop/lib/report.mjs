@@ -1,25 +1,31 @@
 // One line of JSON per check on stdout is the whole protocol between a script and
-// the Go driver: {"name", "ok", "error"?} or {"name", "skipped": reason}.
+// the Go driver: {"name", "ok", "error"?} or {"name", "skipped": reason}, and for
+// a check that counts in the matrix {"feature", "server"}.
 
 const checkLimit = 30_000;
 
 export class Report {
   #label;
   #without;
+  #server;
 
-  // without maps names of checks to the reason why they are not made.
-  constructor(label, without = {}) {
+  // without maps names of checks to the reason why they are not made. With a
+  // server the checks are features of it.
+  constructor(label, without = {}, server = undefined) {
     this.#label = label;
     this.#without = without;
+    this.#server = server;
   }
 
   // check runs one named piece of checking; what it throws is the failure.
   async check(name, fn) {
+    const line = { name: `${this.#label}/${name}` };
+    if (this.#server) Object.assign(line, { feature: name, server: this.#server });
     if (this.#without[name]) {
-      this.#print({ name: `${this.#label}/${name}`, skipped: this.#without[name] });
+      this.#print({ ...line, skipped: this.#without[name] });
       return false;
     }
-    const line = { name: `${this.#label}/${name}`, ok: true };
+    line.ok = true;
     let timer;
     try {
       const late = new Promise((_, reject) => {

@@ -1,0 +1,135 @@
+// Checks of what needs more than an answer: the client's input, its log level, its
+// subscriptions, and calls that are left while they wait. The servers are the Go
+// fixtures and servers/modern.mjs.
+
+import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isModern } from './connect.mjs';
+
+const logLevel = 'io.modelcontextprotocol/logLevel';
+
+// input makes the checks with a client whose questions person answers. reconnect
+// connects another client that can be asked nothing.
+export async function input(report, view, person, unique, reconnect) {
+  const says = view.server.says;
+  await report.check('revision', async () => {
+    const want = view.server.era === 'modern' ? '2026-07-28' : '2025-11-25';
+    assert.equal(await view.text('revision', {}), want);
+  });
+  await report.check('logging', () => logging(view, unique));
+  await report.check('subscription', () => subscription(view));
+  await report.check('elicit', async () => {
+    const message = `${unique} what "is" it?`;
+    assert.equal(await view.text('ask', { message }), `${says}: accept ${person.reply(message)}`);
+    assert.equal(person.questions('form', message).length, 1);
+  });
+  await report.check('decline', () => decline(view, person, unique));
+  await report.check('elicit-url', async () => {
+    const url = `https://example.test/${unique}`;
+    assert.equal(await view.text('open', { url, message: 'please' }), `${says}: accept`);
+    assert.equal(person.questions('url', `please ${url}`).length, 1);
+  });
+  await report.check('sampling', async () => {
+    const prompt = `${unique} a poem`;
+    assert.equal(await view.text('sample', { prompt }), `${says}: ${person.reply(prompt)}`);
+    assert.equal(person.questions('sampling', prompt).length, 1);
+  });
+  await report.check('roots', async () => {
+    assert.equal(await view.text('roots', {}), `${says}: file:///home/${person.name}`);
+  });
+  await report.check('two-questions', async () => {
+    const [message, prompt] = [`${unique} first`, `${unique} second`];
+    assert.equal(await view.text('both', { message, prompt }), `${says}: ${person.reply(message)}, ${person.reply(prompt)}`);
+  });
+  await report.check('three-rounds', () => threeRounds(view, person, unique));
+  await report.check('held-progress', () => heldProgress(view, person, unique));
+  await report.check('held-cancel', () => heldCancel(view, person, unique));
+  await report.check('cannot-ask', () => cannotAsk(view, 'ask', { message: `${unique} mute` }, reconnect));
+}
+
+export async function threeRounds(view, person, unique) {
+  const who = `${person.name}-${unique}`;
+  assert.deepEqual(JSON.parse(await view.text('interview', { who })), person.interview(who));
+  assert.equal(person.questions('form', `${who}: your colour?`).length, 1 + 1, 'the last question has the first in it');
+}
+
+// What is less severe than asked for must not come, what is more must.
+async function logging(view, unique) {
+  const levels = [];
+  const both = new Promise((resolve) => {
+    view.client.setNotificationHandler('notifications/message', ({ params }) => {
+      if (!String(params.data).endsWith(unique)) return;
+      levels.push(params.level);
+      if (params.level === 'error') resolve();
+    });
+  });
+  const _meta = isModern(view.client) ? { [logLevel]: 'warning' } : undefined;
+  if (!_meta) await view.client.setLoggingLevel('warning');
+  const result = await view.client.callTool({ name: view.name('log'), arguments: { text: unique }, ...(_meta && { _meta }) });
+  assert.equal(result.content[0].text, 'logged');
+  await Promise.race([both, delay(5_000)]);
+  assert.deepEqual(levels, ['warning', 'error']);
+}
+
+async function subscription(view) {
+  const uri = await view.uri(`memo://${view.server.says}/hello`);
+  const updated = new Promise((resolve) => {
+    view.client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri));
+  });
+  let listening;
+  if (isModern(view.client)) listening = await view.client.listen({ resourceSubscriptions: [uri] });
+  else await view.client.subscribeResource({ uri });
+  assert.equal(await view.text('touch', {}), 'touched');
+  assert.equal(await Promise.race([updated, delay(5_000, 'nothing came')]), uri);
+  if (listening) await listening.close();
+  else await view.client.unsubscribeResource({ uri });
+}
+
+async function decline(view, person, unique) {
+  person.declines = true;
+  try {
+    assert.equal(await view.text('ask', { message: `${unique} no?` }), `${view.server.says}: decline`);
+  } finally {
+    person.declines = false;
+  }
+}
+
+// The server reports one step before it asks and one after.
+async function heldProgress(view, person, unique) {
+  const message = `${unique} held`;
+  const { text, steps } = await view.progress('held', { message }, 2);
+  assert.equal(text, `${view.server.says}: accept ${person.reply(message)}`);
+  assert.deepEqual(steps, [[1, 2], [2, 2]]);
+}
+
+// The call is left after its question was answered, while the server works on.
+async function heldCancel(view, person, unique) {
+  const before = Number(await view.text('cancelled', {}));
+  const abort = new AbortController();
+  const message = `${unique} leave`;
+  const waiting = view.call('ask-wait', { message }, { signal: abort.signal });
+  waiting.catch(() => undefined);
+  await person.wasAsked('form', message);
+  await delay(300);
+  abort.abort('enough');
+  await assert.rejects(waiting);
+  for (let after = before; after <= before; after = Number(await view.text('cancelled', {}))) await delay(50);
+}
+
+// Who cannot be asked is told what is missing, and nothing hangs.
+export async function cannotAsk(view, tool, args, reconnect) {
+  const client = await reconnect();
+  try {
+    const call = client.callTool({ name: view.name(tool), arguments: args });
+    if (isModern(client)) {
+      const error = await call.then((r) => assert.fail(`a result: ${JSON.stringify(r)}`), (e) => e);
+      assert.equal(error.code, -32021, String(error));
+      assert.ok(error.data?.requiredCapabilities?.elicitation, JSON.stringify(error.data));
+    } else {
+      const words = await call.then((r) => r.isError && r.content[0].text, (e) => e.message);
+      assert.match(String(words), /elicit/i);
+    }
+  } finally {
+    await client.close();
+  }
+}
