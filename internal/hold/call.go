@@ -64,15 +64,19 @@ type raised struct{ value any }
 func (c *call) run(ctx context.Context, do Call) {
 	defer c.table.leave()
 	defer c.cancel(nil)
-	reply := exchange.Fail(durward.Errorf(durward.Internal, "", "the call ended without a reply")) // runtime.Goexit
+	var reply exchange.Reply
+	returned := false
 	defer func() {
 		var p *raised
 		if value := recover(); value != nil {
 			p = &raised{value}
+		} else if !returned { // runtime.Goexit
+			reply = exchange.Fail(durward.Errorf(durward.Internal, "", "the call ended without a reply"))
 		}
 		c.finish(reply, p)
 	}()
 	reply = do(ctx, c)
+	returned = true
 }
 
 // finish notes the outcome of the call.
