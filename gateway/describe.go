@@ -54,7 +54,7 @@ func (g *Gateway) describe(ctx context.Context, p *passage) (capabilities []byte
 	if err != nil {
 		return nil, "", err
 	}
-	capabilities, instructions = view.Describe(p.in.Client.Era)
+	capabilities, instructions = view.Describe(p.audience())
 	return capabilities, instructions, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"durward"
 	"durward/internal/catalog"
 	"durward/internal/exchange"
+	"durward/internal/seal"
 	"durward/internal/wire"
 )
 
@@ -16,12 +17,55 @@ func (g *Gateway) list(ctx context.Context, p *passage, _ exchange.Stream) excha
 	if err != nil {
 		return exchange.Fail(err)
 	}
-	cursor, _ := p.in.Params.String(p.in.Params.Cursor)
-	result, err := view.List(p.in.Method, cursor, p.in.Client.Era, g.keep(p))
+	cursor, err := cursorOf(&p.in.Params)
 	if err != nil {
 		return exchange.Fail(err)
 	}
+	sealed := cursors{ring: g.ring, bound: binding(p)}
+	result, err := view.List(catalog.Query{
+		Method: p.in.Method, Cursor: cursor, Audience: p.audience(), Cursors: &sealed, Keep: g.keep(p),
+	})
+	if err != nil {
+		reply := exchange.Fail(err)
+		reply.BadRequest = sealed.forged
+		return reply
+	}
 	return exchange.Reply{Result: result}
+}
+
+// cursorOf returns the cursor of a request, "" for the first page.
+func cursorOf(params *wire.Params) (string, error) {
+	raw := params.Cursor.Of(params.Raw)
+	if raw == nil || string(raw) == "null" {
+		return "", nil
+	}
+	cursor, ok := wire.Unquote(raw)
+	if !ok {
+		return "", invalidParams("params.cursor must be a string: one that a list gave as nextCursor")
+	}
+	return cursor, nil
+}
+
+// cursors seal the cursors of one caller on one route.
+type cursors struct {
+	ring   *seal.Ring
+	bound  string
+	forged bool // one that was opened is none of ours for this caller and route
+}
+
+// Seal implements catalog.Cursors.
+func (c *cursors) Seal(payload []byte) string { return c.ring.Seal(seal.Cursor, c.bound, payload) }
+
+// Open implements catalog.Cursors.
+func (c *cursors) Open(text string) ([]byte, error) {
+	payload, err := c.ring.Open(seal.Cursor, c.bound, text)
+	c.forged = err != nil
+	return payload, err
+}
+
+// audience is what the caller can make of what is offered.
+func (p *passage) audience() catalog.Audience {
+	return catalog.AudienceOf(p.in.Client.Era, p.in.Client.Revision)
 }
 
 // settle waits for the servers that come up for the first time.
@@ -40,20 +84,34 @@ func (g *Gateway) keep(p *passage) func(*catalog.Entry) bool {
 	if p.in.Method != wire.MethodToolsList {
 		return nil
 	}
-	lists, visible := g.finder.lists(p.in.Route), g.visible(p)
+	return joint(g.finder.lists(p.in.Route), g.permitted(p))
+}
+
+// joint joins filters; nil is one that hides nothing.
+func joint(a, b func(*catalog.Entry) bool) func(*catalog.Entry) bool {
 	switch {
-	case lists == nil:
-		return visible
-	case visible == nil:
-		return lists
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	default:
-		return func(e *catalog.Entry) bool { return lists(e) && visible(e) }
+		return func(e *catalog.Entry) bool { return a(e) && b(e) }
 	}
 }
 
-// visible returns the filter that hides what the caller may not call; nil when
-// policy hides nothing.
+// visible returns the filter of what the caller can call; nil when that is all.
 func (g *Gateway) visible(p *passage) func(*catalog.Entry) bool {
+	var usable func(*catalog.Entry) bool
+	if view, err := g.view(p); err == nil && view.HidesTools() {
+		a := p.audience()
+		usable = func(e *catalog.Entry) bool { return e.HiddenFrom(a) == "" }
+	}
+	return joint(usable, g.permitted(p))
+}
+
+// permitted returns the filter that hides what the caller may not call; nil when
+// policy hides nothing.
+func (g *Gateway) permitted(p *passage) func(*catalog.Entry) bool {
 	if _, all := g.decider.(allowAll); all {
 		return nil
 	}

@@ -94,7 +94,7 @@ func BenchmarkAssemble5000(b *testing.B) {
 	b.SetBytes(int64(size))
 	for i := 0; b.Loop(); i++ {
 		cat.Missing("b", "back-off", fmt.Sprint(i)) // throws the pages away
-		if _, err := view(b, cat, all).List(wire.MethodToolsList, "", wire.Legacy, nil); err != nil {
+		if _, err := view(b, cat, all).List(query(wire.MethodToolsList, "", catalog.Tasked, nil)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -108,7 +108,7 @@ func BenchmarkList5000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		v, _ := cat.View(all)
-		if _, err := v.List(wire.MethodToolsList, "", wire.Legacy, nil); err != nil {
+		if _, err := v.List(query(wire.MethodToolsList, "", catalog.Tasked, nil)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -122,7 +122,7 @@ func BenchmarkFiltered5000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		v, _ := cat.View(all)
-		if _, err := v.List(wire.MethodToolsList, "", wire.Legacy, func(e *catalog.Entry) bool { return len(e.Name)%2 == 0 }); err != nil {
+		if _, err := v.List(query(wire.MethodToolsList, "", catalog.Tasked, func(e *catalog.Entry) bool { return len(e.Name)%2 == 0 })); err != nil {
 			b.Fatal(err)
 		}
 	}

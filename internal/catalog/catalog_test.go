@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
@@ -50,10 +51,25 @@ func view(t testing.TB, c *catalog.Catalog, route durward.Route) *catalog.View {
 	return v
 }
 
+// audiences are all there are.
+var audiences = []catalog.Audience{catalog.Plain, catalog.Tasked, catalog.Modern}
+
+// open are cursors that anybody can read.
+type open struct{}
+
+func (open) Seal(payload []byte) string { return base64.RawURLEncoding.EncodeToString(payload) }
+func (open) Open(text string) ([]byte, error) {
+	return base64.RawURLEncoding.Strict().DecodeString(text)
+}
+
+func query(method, cursor string, a catalog.Audience, keep func(*catalog.Entry) bool) catalog.Query {
+	return catalog.Query{Method: method, Cursor: cursor, Audience: a, Cursors: open{}, Keep: keep}
+}
+
 // list returns the first page of a list in legacy form.
 func list(t testing.TB, v *catalog.View, method string) string {
 	t.Helper()
-	b, err := v.List(method, "", wire.Legacy, nil)
+	b, err := v.List(query(method, "", catalog.Tasked, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +125,7 @@ func pages(t testing.TB, v *catalog.View, method string, keep func(*catalog.Entr
 		key = "name"
 	}
 	for cursor := ""; ; {
-		b, err := v.List(method, cursor, wire.Modern, keep)
+		b, err := v.List(query(method, cursor, catalog.Modern, keep))
 		if err != nil {
 			t.Fatal(err)
 		}

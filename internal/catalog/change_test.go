@@ -64,7 +64,7 @@ func TestB11_ChangesAreToldToTheRoutesTheyTouch(t *testing.T) {
 			t.Errorf("%s: Empty is %v", step.what, c.Empty())
 		}
 	}
-	_, instructions := view(t, cat, only("a")).Describe(0)
+	_, instructions := view(t, cat, only("a")).Describe(catalog.Plain)
 	equal(t, "instructions without a changed list", instructions, "new")
 
 	c := cat.Drop("a")

@@ -2,29 +2,37 @@ package catalog
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 
 	"durward"
 )
 
-// A cursor is base64url(version, check, entry number, server name): where the
+// Cursors makes cursors of what they say, and takes them apart again. Whoever
+// serves a list gives one that seals them for its caller and route, so that
+// nobody can read, change or pass them on; the catalog knows no keys.
+type Cursors interface {
+	// Seal makes the text that clients carry.
+	Seal(payload []byte) string
+	// Open returns the payload of a text; an error when it is none that Seal made
+	// for the same caller and route.
+	Open(text string) ([]byte, error)
+}
+
+// A cursor says: version, check, entry number, server name. That is where the
 // page begins, bound by the check to the route, the kind and the exact list of
 // that server. So it outlives changes of other servers and a restart, and is
-// refused once counting on could skip or repeat something. It gives no access:
-// what it leads to is filtered like everything else.
+// refused once counting on could skip or repeat something.
 const (
 	cursorVersion = 1
 	checkSize     = 8
-	maxCursor     = 128 // bytes in text form
+	maxCursor     = 512 // bytes in text form; ours have less than half of that
 )
 
-func (v *View) cursor(k Kind, at position) string {
+func (v *View) cursor(k Kind, at position) []byte {
 	check := v.cursorCheck(k, at.part)
 	b := append([]byte{cursorVersion}, check[:]...)
 	b = binary.AppendUvarint(b, uint64(at.entry))
-	b = append(b, v.parts[at.part].member.spec.Name...)
-	return base64.RawURLEncoding.EncodeToString(b)
+	return append(b, v.parts[at.part].member.spec.Name...)
 }
 
 // cursorCheck identifies the list of one server on this route.
@@ -39,7 +47,7 @@ func (v *View) cursorCheck(k Kind, part int) (check [checkSize]byte) {
 }
 
 // position finds where the page of a cursor begins.
-func (v *View) position(k Kind, cursor string) (position, error) {
+func (v *View) position(k Kind, cursor string, cursors Cursors) (position, error) {
 	if cursor == "" {
 		return position{}, nil
 	}
@@ -47,7 +55,7 @@ func (v *View) position(k Kind, cursor string) (position, error) {
 	if len(cursor) > maxCursor {
 		return position{}, refused
 	}
-	b, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	b, err := cursors.Open(cursor)
 	if err != nil || len(b) < 1+checkSize || b[0] != cursorVersion {
 		return position{}, refused
 	}

@@ -6,29 +6,30 @@ import (
 	"durward/internal/wire"
 )
 
-// description is what a view says of itself in one era's form, made once.
+// description is what a view says of itself to one audience, made once.
 type description struct {
 	once         sync.Once
 	capabilities []byte
 	instructions string
 }
 
-// Describe returns the ServerCapabilities that the route has for a client of the
-// era, and its instructions. The bytes are shared and must not be changed.
+// Describe returns the ServerCapabilities that the route has for an audience, and
+// its instructions. The bytes are shared and must not be changed.
 //
 // A route to one server has that server's capabilities and instructions, unknown
 // ones included, with changes of lists always announced, since we can tell them.
 // Other routes have the known capabilities that any of their servers has. A
 // server that was not read yet may have all of them: a legacy client is told once
-// and for all, so nothing may be left out that could come.
-func (v *View) Describe(era wire.Era) (capabilities []byte, instructions string) {
-	d := &v.about[formOf(era)]
+// and for all, so nothing may be left out that could come. Tasks are an exception:
+// they are told of only if a server has them, in the form of the audience's era.
+func (v *View) Describe(a Audience) (capabilities []byte, instructions string) {
+	d := &v.about[a]
 	d.once.Do(func() {
 		if st := v.single(); st != nil {
-			d.capabilities, d.instructions = ownCapabilities(st, era), st.instructions
+			d.capabilities, d.instructions = v.ownCapabilities(st, a), st.instructions
 			return
 		}
-		d.capabilities = v.mergedCapabilities()
+		d.capabilities = v.mergedCapabilities(a)
 		d.instructions = v.mergedInstructions()
 	})
 	return d.capabilities, d.instructions
@@ -44,7 +45,7 @@ func (v *View) single() *stock {
 }
 
 // ownCapabilities is the server's capabilities as we can keep them up.
-func ownCapabilities(st *stock, era wire.Era) []byte {
+func (v *View) ownCapabilities(st *stock, a Audience) []byte {
 	out := []byte{'{'}
 	seen := map[string]bool{}
 	for name, at := range wire.Members(st.capabilities) {
@@ -57,8 +58,15 @@ func ownCapabilities(st *stock, era wire.Era) []byte {
 		case "tools", "prompts", "resources":
 			value = wire.AppendObject(nil, value, isListChanged, wire.Member{Name: "listChanged", Value: []byte("true")})
 		case "tasks": // of revision 2025-11-25, which the tasks extension is not compatible with
-			if era == wire.Modern || st.era == wire.Modern {
+			if a != Tasked || st.era == wire.Modern {
 				continue
+			}
+			if wire.Lookup(value, "list").Present() && !v.ListsTasks() {
+				value = wire.AppendObject(nil, value, isList)
+			}
+		case "extensions":
+			if wire.Lookup(value, wire.ExtensionTasks).Present() && (a != Modern || !st.extends()) {
+				value = wire.AppendObject(nil, value, isTasks)
 			}
 		}
 		if len(out) > 1 {
@@ -72,8 +80,12 @@ func ownCapabilities(st *stock, era wire.Era) []byte {
 
 func isListChanged(name string) bool { return name == "listChanged" }
 
+func isList(name string) bool { return name == "list" }
+
+func isTasks(name string) bool { return name == wire.ExtensionTasks }
+
 // mergedCapabilities is what a route to many servers, or to a toolset, can do.
-func (v *View) mergedCapabilities() []byte {
+func (v *View) mergedCapabilities(a Audience) []byte {
 	out := []byte(`{"tools":{"listChanged":true}`)
 	if v.toolset == nil && v.anyHas("prompts") {
 		out = append(out, `,"prompts":{"listChanged":true}`...)
@@ -90,24 +102,37 @@ func (v *View) mergedCapabilities() []byte {
 	if v.anyHas("logging") {
 		out = append(out, `,"logging":{}`...)
 	}
+	if a == Tasked && v.RunsTasks() {
+		out = append(out, `,"tasks":`...)
+		out = append(out, v.mergedTasks()...)
+	}
+	var extensions []wire.Member
 	if ui := v.uiExtension(); ui != nil {
-		out = append(out, `,"extensions":{"`+uiExtension+`":`...)
-		out = append(append(out, ui...), '}')
+		extensions = append(extensions, wire.Member{Name: uiExtension, Value: ui})
+	}
+	if a == Modern && v.anyOffering((*stock).extends) {
+		extensions = append(extensions, wire.Member{Name: wire.ExtensionTasks, Value: []byte("{}")})
+	}
+	if extensions != nil {
+		out = append(out, `,"extensions":`...)
+		out = wire.AppendObject(out, nil, nil, extensions...)
 	}
 	return append(out, '}')
+}
+
+// mergedTasks is what legacy tasks can do on a route to many servers. They are not
+// listed: see [View.ListsTasks].
+func (v *View) mergedTasks() string {
+	if v.anyOffering(func(st *stock) bool { return st.runsTasks() && st.declares("tasks", "cancel") }) {
+		return `{"cancel":{},"requests":{"tools":{"call":{}}}}`
+	}
+	return `{"requests":{"tools":{"call":{}}}}`
 }
 
 // anyHas reports whether a server has a capability, or was not read yet.
 func (v *View) anyHas(path ...string) bool {
 	for _, p := range v.parts {
-		if p.member.stock == nil {
-			return true
-		}
-		value := p.member.stock.capabilities
-		for _, name := range path {
-			value = wire.Get(value, name)
-		}
-		if value != nil && string(value) != "null" && string(value) != "false" {
+		if p.member.stock == nil || p.member.stock.declares(path...) {
 			return true
 		}
 	}
@@ -124,8 +149,8 @@ func (v *View) anyLinked() bool {
 	return false
 }
 
-// uiExtension is the only extension that means the same when servers are merged:
-// it says how tools' results can be shown (MCP Apps).
+// uiExtension means the same when servers are merged: it says how tools' results
+// can be shown (MCP Apps).
 const uiExtension = "io.modelcontextprotocol/ui"
 
 func (v *View) uiExtension() []byte {

@@ -12,9 +12,9 @@ import (
 
 const everything = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}`
 
-func described(t testing.TB, c *catalog.Catalog, route durward.Route, era wire.Era) (string, string) {
+func described(t testing.TB, c *catalog.Catalog, route durward.Route, a catalog.Audience) (string, string) {
 	t.Helper()
-	caps, text := view(t, c, route).Describe(era)
+	caps, text := view(t, c, route).Describe(a)
 	if !wire.Valid(caps) {
 		t.Fatalf("capabilities of %s: %s", route, caps)
 	}
@@ -28,8 +28,8 @@ func TestCapabilitiesOfOneServer(t *testing.T) {
 	}{
 		{
 			wire.Legacy,
-			`{"tools":{},"resources":{"subscribe":true,"listChanged":false,"x":1},"logging":{},"tasks":{"list":{}},"experimental":{"a":{}},"extensions":{"b/c":{}},"own":1}`,
-			`{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true,"x":1},"logging":{},"tasks":{"list":{}},"experimental":{"a":{}},"extensions":{"b/c":{}},"own":1}`,
+			`{"tools":{},"resources":{"subscribe":true,"listChanged":false,"x":1},"logging":{},"tasks":{"list":{},"cancel":{}},"experimental":{"a":{}},"extensions":{"b/c":{}},"own":1}`,
+			`{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true,"x":1},"logging":{},"tasks":{"cancel":{}},"experimental":{"a":{}},"extensions":{"b/c":{}},"own":1}`,
 			`{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true,"x":1},"logging":{},"experimental":{"a":{}},"extensions":{"b/c":{}},"own":1}`,
 		},
 		{wire.Modern, `{"prompts":true,"tasks":{},"prompts":{}}`, `{"prompts":{"listChanged":true}}`, `{"prompts":{"listChanged":true}}`},
@@ -42,7 +42,7 @@ func TestCapabilitiesOfOneServer(t *testing.T) {
 			if prefix == catalog.PrefixNone {
 				route = all
 			}
-			caps, text := described(t, cat, route, wire.Legacy)
+			caps, text := described(t, cat, route, catalog.Tasked)
 			equal(t, "not read yet", caps, everything)
 			equal(t, "not read yet", text, "")
 
@@ -51,10 +51,10 @@ func TestCapabilitiesOfOneServer(t *testing.T) {
 				s.Capabilities = []byte(c.server)
 			}
 			cat.Put(s)
-			caps, text = described(t, cat, route, wire.Legacy)
+			caps, text = described(t, cat, route, catalog.Tasked)
 			equal(t, "to legacy", caps, c.toLegacy)
 			equal(t, "instructions", text, "# as\r\nthey are")
-			caps, _ = described(t, cat, route, wire.Modern)
+			caps, _ = described(t, cat, route, catalog.Modern)
 			equal(t, "to modern", caps, c.toModern)
 		}
 	}
@@ -70,13 +70,13 @@ func TestCapabilitiesOfTheAggregate(t *testing.T) {
 	} {
 		cat := servers(t, catalog.Options{}, named("a", "b")...)
 		cat.Put(catalog.Snapshot{Server: "a", Capabilities: []byte(c.a)})
-		caps, _ := described(t, cat, all, wire.Legacy)
+		caps, _ := described(t, cat, all, catalog.Tasked)
 		contains(t, "what is not read may come", caps, everything[:len(everything)-1])
 		cat.Put(catalog.Snapshot{Server: "b", Capabilities: []byte(c.b)})
-		caps, _ = described(t, cat, all, wire.Modern)
+		caps, _ = described(t, cat, all, catalog.Modern)
 		equal(t, c.a+c.b, caps, c.want)
 	}
-	caps, _ := described(t, catalog.New(catalog.Options{}), all, wire.Legacy)
+	caps, _ := described(t, catalog.New(catalog.Options{}), all, catalog.Tasked)
 	equal(t, "no server", caps, `{"tools":{"listChanged":true}}`)
 }
 
@@ -85,10 +85,10 @@ func TestCapabilitiesOfAToolset(t *testing.T) {
 	if _, err := cat.ReplaceToolsets([]durward.Toolset{{Name: "s", Tools: []string{"*"}}}); err != nil {
 		t.Fatal(err)
 	}
-	caps, _ := described(t, cat, toolset("s"), wire.Legacy)
+	caps, _ := described(t, cat, toolset("s"), catalog.Tasked)
 	equal(t, "not read yet", caps, `{"tools":{"listChanged":true},"resources":{"listChanged":true},"logging":{}}`)
 	cat.Put(catalog.Snapshot{Server: "a", Capabilities: []byte(`{"prompts":{},"resources":{"subscribe":true},"completions":{}}`)})
-	caps, _ = described(t, cat, toolset("s"), wire.Legacy)
+	caps, _ = described(t, cat, toolset("s"), catalog.Tasked)
 	equal(t, "tools only", caps, `{"tools":{"listChanged":true}}`)
 }
 
@@ -101,9 +101,9 @@ func TestInstructionsOfTheAggregate(t *testing.T) {
 	cat.Put(catalog.Snapshot{Server: "b", Instructions: "Bad \xff byte"})
 	cat.Put(catalog.Snapshot{Server: "c", Instructions: " \n"})
 	const a = "# a (names here begin with a__)\n\nUse x.\n## b (names here begin with b__)\n### Deep\nno # heading\n"
-	_, text := described(t, cat, all, wire.Modern)
+	_, text := described(t, cat, all, catalog.Modern)
 	equal(t, "merged", text, a+"\n# b (names here begin with b__)\n\nBad \uFFFD byte\n")
-	_, text = described(t, cat, toolset("s"), wire.Modern)
+	_, text = described(t, cat, toolset("s"), catalog.Modern)
 	equal(t, "toolset", text, a)
 }
 
@@ -114,7 +114,7 @@ func TestInstructionsHaveAFairCap(t *testing.T) {
 	cat.Put(catalog.Snapshot{Server: "a", Instructions: long})
 	cat.Put(catalog.Snapshot{Server: "b", Instructions: "short and whole"})
 	cat.Put(catalog.Snapshot{Server: "c", Instructions: long})
-	_, text := described(t, cat, all, wire.Modern)
+	_, text := described(t, cat, all, catalog.Modern)
 	if len(text) > most || len(text) < most-1000 {
 		t.Errorf("%d bytes", len(text))
 	}
@@ -122,7 +122,7 @@ func TestInstructionsHaveAFairCap(t *testing.T) {
 	if strings.ToValidUTF8(text, "") != text {
 		t.Error("cut inside a character")
 	}
-	_, own := described(t, cat, only("a"), wire.Modern)
+	_, own := described(t, cat, only("a"), catalog.Modern)
 	equal(t, "own route", own, long)
 
 	var names []string
@@ -133,7 +133,7 @@ func TestInstructionsHaveAFairCap(t *testing.T) {
 	for _, n := range names {
 		many.Put(catalog.Snapshot{Server: n, Instructions: long[:2000]})
 	}
-	_, text = described(t, many, all, wire.Modern)
+	_, text = described(t, many, all, catalog.Modern)
 	if len(text) > most {
 		t.Errorf("%d bytes", len(text))
 	}

@@ -17,6 +17,7 @@ type Entry struct {
 
 	edits []wire.Edit // what makes the offered form of Raw, ascending
 	alias bool        // Offered had to be made up
+	task  taskUse     // of a tool
 }
 
 // AppendOffered appends the item's JSON as the route shows it.
@@ -59,7 +60,7 @@ func digestOf(entries []*Entry) (sum [sha256.Size]byte) {
 			h.Write([]byte{0})
 			h.Write(edit.With)
 		}
-		h.Write([]byte{1})
+		h.Write([]byte{1 + byte(e.task)})
 	}
 	h.Sum(sum[:0])
 	return sum
@@ -81,7 +82,7 @@ func riskOf(it *Item, floor durward.Risk) durward.Risk {
 
 // sameAs reports whether two entries are offered in the same words.
 func (e *Entry) sameAs(other *Entry) bool {
-	return e.Digest == other.Digest && slices.EqualFunc(e.edits, other.edits, func(a, b wire.Edit) bool {
+	return e.Digest == other.Digest && e.task == other.task && slices.EqualFunc(e.edits, other.edits, func(a, b wire.Edit) bool {
 		return a.At == b.At && string(a.With) == string(b.With)
 	})
 }

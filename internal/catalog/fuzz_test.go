@@ -34,14 +34,14 @@ func FuzzItems(f *testing.F) {
 		for _, route := range []durward.Route{all, only("a")} {
 			v := view(t, cat, route)
 			for _, method := range listing {
-				for _, era := range []wire.Era{wire.Legacy, wire.Modern} {
-					b, err := v.List(method, "", era, nil)
+				for _, a := range audiences {
+					b, err := v.List(query(method, "", a, nil))
 					if err != nil || !json.Valid(b) {
 						t.Fatalf("%s on %s: %v %s", method, route, err, b)
 					}
 				}
 			}
-			if caps, _ := v.Describe(wire.Legacy); !json.Valid(caps) {
+			if caps, _ := v.Describe(catalog.Tasked); !json.Valid(caps) {
 				t.Fatalf("capabilities: %s", caps)
 			}
 			if n := v.Counts().Tools; n < 2 && item != nil && !bytes.Contains(item, []byte(`"1"`)) && !bytes.Contains(item, []byte(`"2"`)) {
@@ -99,13 +99,13 @@ func FuzzCursors(f *testing.F) {
 	cat.Put(catalog.Snapshot{Server: "a", Tools: tools("1", "2", "3"), Complete: true})
 	cat.Put(catalog.Snapshot{Server: "b", Tools: tools("1", "2", "3"), Complete: true})
 	v := view(f, cat, all)
-	first, _ := v.List(wire.MethodToolsList, "", wire.Legacy, nil)
+	first, _ := v.List(query(wire.MethodToolsList, "", catalog.Tasked, nil))
 	cursor, _ := wire.Unquote(wire.Get(first, "nextCursor"))
 	f.Add(cursor)
 	f.Add("")
 	f.Add("AQ")
 	f.Fuzz(func(t *testing.T, cursor string) {
-		b, err := v.List(wire.MethodToolsList, cursor, wire.Legacy, nil)
+		b, err := v.List(query(wire.MethodToolsList, cursor, catalog.Tasked, nil))
 		if err != nil && durward.KindOf(err) != durward.Invalid {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ type Item struct {
 	headerProblem string // why HeaderParams is empty though there are annotations
 
 	destructive, readOnly, openWorld bool // hints; nobody's proof
+	wantsTask                        bool // execution.taskSupport is "required"
 
 	key         wire.Span   // value of name, uri or uriTemplate
 	description wire.Span   // value of description
@@ -145,6 +146,8 @@ func (it *Item) tool(m *members) string {
 	it.destructive = string(wire.Get(annotations, "destructiveHint")) == "true"
 	it.readOnly = string(wire.Get(annotations, "readOnlyHint")) == "true"
 	it.openWorld = string(wire.Get(annotations, "openWorldHint")) == "true"
+	support, _ := wire.Unquote(wire.Get(m.execution.Of(it.Raw), "taskSupport"))
+	it.wantsTask = support == "required"
 	it.findUI(m.meta)
 	it.readHeaders(schema)
 	return ""

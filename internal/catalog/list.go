@@ -10,82 +10,114 @@ import (
 
 // list is one list of a view as whole results, assembled when somebody first asks.
 type list struct {
-	once  [2]sync.Once // by formOf
-	pages [2][]page
+	once  [audiences]sync.Once
+	pages [audiences][]page
 }
 
 // page is one page of a list.
 type page struct {
-	cursor string // that asks for it; "" for the first
-	result []byte
+	at     position // where it begins
+	result []byte   // the whole result but for the next cursor
+	hole   int      // where in it the next cursor belongs
+	next   []byte   // what that says; nil on the last page
+	after  position // what that means
 }
 
-// formOf returns 0 for the results of legacy clients, 1 for those of modern ones.
-func formOf(era wire.Era) int {
-	if era == wire.Modern {
-		return 1
+// with returns the result with the next cursor as one client gets it. A last page
+// is returned as it is stored.
+func (p *page) with(cursors Cursors) []byte {
+	if p.next == nil {
+		return p.result
 	}
-	return 0
+	const member = `,"nextCursor":`
+	cursor := cursors.Seal(p.next)
+	b := make([]byte, 0, len(p.result)+len(member)+len(cursor)+len(`""`))
+	b = append(append(b, p.result[:p.hole]...), member...)
+	b = wire.AppendQuote(b, cursor)
+	return append(b, p.result[p.hole:]...)
 }
 
-// List answers a list method (tools/list, prompts/list, resources/list,
-// resources/templates/list) with a whole result object in the form of the era.
+// Query asks for one page of a list.
+type Query struct {
+	Method   string   // tools/list, prompts/list, resources/list or resources/templates/list
+	Cursor   string   // of the page; "" for the first
+	Audience Audience // of the client; decides about the form as well
+	Cursors  Cursors  // required
+	// Keep, if set, says which entries the client may see.
+	Keep func(*Entry) bool
+}
+
+// List answers a list method with a whole result object.
 //
-// With keep nil it is bytes that are stored and shared: they must not be changed,
-// and getting them costs no allocation. With keep only entries for which it
-// returns true are on the page. Either way the cursor of a page stays good while
-// the list of the server at which the page begins stays the same; a cursor that
-// is stale, of another list or of somebody else is Invalid.
-func (v *View) List(method, cursor string, era wire.Era, keep func(*Entry) bool) ([]byte, error) {
-	k, ok := kindOf(method)
+// Without Keep, a list that fits into one page is bytes that are stored and
+// shared: they must not be changed, and getting them costs no allocation. The
+// cursor of a page stays good while the list of the server at which the page
+// begins stays the same; one that is stale, of another list or of somebody else
+// is Invalid.
+func (v *View) List(q Query) ([]byte, error) {
+	k, ok := kindOf(q.Method)
 	if !ok {
-		return nil, durward.Errorf(durward.Invalid, "", "%s lists nothing", method)
+		return nil, durward.Errorf(durward.Invalid, "", "%s lists nothing", q.Method)
 	}
-	if keep != nil {
-		return v.filtered(k, cursor, era, keep)
-	}
-	for _, p := range v.pages(k, formOf(era)) {
-		if p.cursor == cursor {
-			return p.result, nil
-		}
-	}
-	return v.filtered(k, cursor, era, func(*Entry) bool { return true })
-}
-
-// pages returns the assembled list.
-func (v *View) pages(k Kind, form int) []page {
-	l := &v.lists[k]
-	l.once[form].Do(func() {
-		p := page{}
-		for at := (position{}); ; {
-			slice := v.slice(k, at, nil)
-			next := ""
-			if slice.more {
-				next = v.cursor(k, slice.next)
-			}
-			p.result = v.assemble(k, form, slice, next)
-			l.pages[form] = append(l.pages[form], p)
-			if !slice.more {
-				return
-			}
-			p, at = page{cursor: next}, slice.next
-		}
-	})
-	return l.pages[form]
-}
-
-// filtered assembles the page at a cursor for one caller.
-func (v *View) filtered(k Kind, cursor string, era wire.Era, keep func(*Entry) bool) ([]byte, error) {
-	at, err := v.position(k, cursor)
+	at, err := v.position(k, q.Cursor, q.Cursors)
 	if err != nil {
 		return nil, err
 	}
-	slice := v.slice(k, at, keep)
-	next := ""
-	if slice.more {
-		next = v.cursor(k, slice.next)
+	if q.Keep == nil {
+		pages := v.pages(k, q.Audience)
+		for i := range pages {
+			if pages[i].at == at {
+				return pages[i].with(q.Cursors), nil
+			}
+		}
 	}
-	return v.assemble(k, formOf(era), slice, next), nil
+	p := v.page(k, q.Audience, at, v.keeps(k, q.Audience, q.Keep))
+	return p.with(q.Cursors), nil
+}
+
+// pages returns the assembled list. Audiences that are offered the same in the
+// same form share it.
+func (v *View) pages(k Kind, a Audience) []page {
+	if a == Tasked && (k != Tool || !v.tasks) {
+		a = Plain
+	}
+	l := &v.lists[k]
+	l.once[a].Do(func() {
+		keep := v.keeps(k, a, nil)
+		for at := (position{}); ; {
+			p := v.page(k, a, at, keep)
+			l.pages[a] = append(l.pages[a], p)
+			if p.next == nil {
+				return
+			}
+			at = p.after
+		}
+	})
+	return l.pages[a]
+}
+
+// keeps returns the filter of what an audience is listed of what keep leaves; nil
+// when nothing is hidden from it, as in lists without tools that run only as tasks.
+func (v *View) keeps(k Kind, a Audience, keep func(*Entry) bool) func(*Entry) bool {
+	switch {
+	case k != Tool || !v.tasks:
+		return keep
+	case keep == nil:
+		return func(e *Entry) bool { return e.HiddenFrom(a) == "" }
+	default:
+		return func(e *Entry) bool { return e.HiddenFrom(a) == "" && keep(e) }
+	}
+}
+
+// page assembles the page that begins at a position.
+func (v *View) page(k Kind, a Audience, at position, keep func(*Entry) bool) page {
+	s := v.slice(k, at, keep)
+	p := page{at: at}
+	p.result, p.hole = v.assemble(k, a, s)
+	if s.more {
+		p.next, p.after = v.cursor(k, s.next), s.next
+	}
+	return p
 }
 
 // position is a place in a list: before entry number entry of part number part.
@@ -122,9 +154,9 @@ func (v *View) slice(k Kind, at position, keep func(*Entry) bool) slice {
 	return s
 }
 
-// assemble writes a list result.
-func (v *View) assemble(k Kind, form int, s slice, next string) []byte {
-	tail := v.tail(form, next)
+// assemble writes a list result, and says where in it the next cursor belongs.
+func (v *View) assemble(k Kind, a Audience, s slice) (result []byte, hole int) {
+	tail := v.tail(a)
 	member := k.info().member
 	b := make([]byte, 0, len(`{"":[]`)+len(member)+s.size+len(tail))
 	b = append(b, `{"`...)
@@ -137,25 +169,21 @@ func (v *View) assemble(k Kind, form int, s slice, next string) []byte {
 		b = e.AppendOffered(b)
 	}
 	b = append(b, ']')
-	return append(b, tail...)
+	return append(b, tail...), len(b)
 }
 
-// tail is what stands behind the items: the next cursor, what is missing, and for
-// the modern era the members every list result has there (2026-07-28, caching). A
-// list is private to its caller by default, since it may be filtered for others.
-func (v *View) tail(form int, next string) []byte {
+// tail is what stands behind the items and the next cursor: what is missing, and
+// for the modern era the members every list result has there (2026-07-28, caching).
+// A list is private to its caller by default, since it may be filtered for others.
+func (v *View) tail(a Audience) []byte {
 	var b []byte
-	if next != "" {
-		b = append(b, `,"nextCursor":`...)
-		b = wire.AppendQuote(b, next)
-	}
-	if form == 1 {
+	if a == Modern {
 		b = append(b, `,"resultType":"complete","ttlMs":`...)
 		b = strconv.AppendInt(b, v.opt.TTL.Milliseconds(), 10)
 		b = append(b, `,"cacheScope":"private"`...)
 	}
 	var meta []byte
-	if form == 1 && v.opt.Info != nil {
+	if a == Modern && v.opt.Info != nil {
 		meta = append(meta, `"`+wire.MetaServerInfo+`":`...)
 		meta = append(meta, v.opt.Info...)
 	}

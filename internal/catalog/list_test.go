@@ -69,7 +69,7 @@ func TestListForms(t *testing.T) {
 	const item = `{"name":"a__x","inputSchema":{"type":"object"}}`
 
 	modern := func() string {
-		b, err := view(t, cat, all).List(wire.MethodToolsList, "", wire.Modern, nil)
+		b, err := view(t, cat, all).List(query(wire.MethodToolsList, "", catalog.Modern, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestListForms(t *testing.T) {
 
 	cat.Missing("b", "", "")
 	equal(t, "cleared", list(t, view(t, cat, all), wire.MethodToolsList), `{"tools":[`+item+`]}`)
-	if _, err := view(t, cat, all).List("ping", "", wire.Legacy, nil); durward.KindOf(err) != durward.Invalid {
+	if _, err := view(t, cat, all).List(query("ping", "", catalog.Tasked, nil)); durward.KindOf(err) != durward.Invalid {
 		t.Errorf("ping lists: %v", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestB20_CursorsAndChanges(t *testing.T) {
 	put("a", "1")
 	put("b", "1", "2", "3")
 	next := func(v *catalog.View) string {
-		b, err := v.List(wire.MethodToolsList, "", wire.Legacy, nil)
+		b, err := v.List(query(wire.MethodToolsList, "", catalog.Tasked, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestB20_CursorsAndChanges(t *testing.T) {
 		t.Fatal("no second page")
 	}
 	rest := func() string {
-		b, err := view(t, cat, all).List(wire.MethodToolsList, cursor, wire.Legacy, nil)
+		b, err := view(t, cat, all).List(query(wire.MethodToolsList, cursor, catalog.Tasked, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func TestB20_CursorsAndChanges(t *testing.T) {
 
 	restarted := servers(t, catalog.Options{PageItems: 2}, named("b")...)
 	restarted.Put(catalog.Snapshot{Server: "b", Tools: tools("1", "2", "3"), Complete: true})
-	if _, err := view(t, restarted, all).List(wire.MethodToolsList, cursor, wire.Legacy, nil); err != nil {
+	if _, err := view(t, restarted, all).List(query(wire.MethodToolsList, cursor, catalog.Tasked, nil)); err != nil {
 		t.Errorf("after a restart: %v", err)
 	}
 
@@ -197,7 +197,7 @@ func TestB20_CursorsAndChanges(t *testing.T) {
 	stale := cursor
 	refused := func(what, method, cursor string) {
 		t.Helper()
-		_, err := view(t, cat, all).List(method, cursor, wire.Modern, nil)
+		_, err := view(t, cat, all).List(query(method, cursor, catalog.Modern, nil))
 		if wire.CodeOf(err) != wire.CodeInvalidParams || durward.KindOf(err) != durward.Invalid {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -211,23 +211,24 @@ func TestB20_CursorsAndChanges(t *testing.T) {
 	refused("stale", wire.MethodToolsList, stale)
 }
 
-func TestListCostsNoAllocation(t *testing.T) {
-	cat := servers(t, catalog.Options{PageItems: 2}, named("a")...)
-	cat.Put(catalog.Snapshot{Server: "a", Tools: tools("1", "2", "3"), Complete: true})
-	v := view(t, cat, all)
-	first, _ := v.List(wire.MethodToolsList, "", wire.Modern, nil)
-	cursor, _ := wire.Unquote(wire.Get(first, "nextCursor"))
-	for _, c := range []string{"", cursor} {
-		if n := testing.AllocsPerRun(100, func() {
-			v, _ := cat.View(all)
-			if _, err := v.List(wire.MethodToolsList, c, wire.Modern, nil); err != nil {
-				t.Fatal(err)
+func TestAListOfOnePageCostsNoAllocation(t *testing.T) {
+	cat := servers(t, catalog.Options{}, named("a")...)
+	legacyTools := catalog.Snapshot{Server: "a", Tools: append(tools("1", "2"), mustBeTask("3")), Era: wire.Legacy, Capabilities: []byte(runsTasks), Complete: true}
+	for _, s := range []catalog.Snapshot{{Server: "a", Tools: tools("1", "2", "3"), Complete: true}, legacyTools} {
+		cat.Put(s)
+		for _, a := range audiences {
+			if n := testing.AllocsPerRun(100, func() {
+				v, _ := cat.View(all)
+				if _, err := v.List(query(wire.MethodToolsList, "", a, nil)); err != nil {
+					t.Fatal(err)
+				}
+			}); n != 0 {
+				t.Errorf("audience %d: %v allocations", a, n)
 			}
-		}); n != 0 {
-			t.Errorf("cursor %q: %v allocations", c, n)
 		}
 	}
 	if n := testing.AllocsPerRun(100, func() {
+		v, _ := cat.View(all)
 		if _, ok := v.Tool("a__2"); !ok {
 			t.Fatal("not found")
 		}

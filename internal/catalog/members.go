@@ -12,6 +12,7 @@ type members struct {
 	key, title, description   wire.Span
 	inputSchema, outputSchema wire.Span
 	annotations, meta         wire.Span
+	execution                 wire.Span
 	arguments, name           wire.Span
 }
 
@@ -32,6 +33,8 @@ func (m *members) slot(k Kind, name string) *wire.Span {
 		return &m.annotations
 	case "_meta":
 		return &m.meta
+	case "execution":
+		return &m.execution
 	case "arguments":
 		return &m.arguments
 	case "name":

@@ -104,7 +104,7 @@ func TestReadersWhileEverythingChanges(t *testing.T) {
 				if !sizes[n] {
 					t.Errorf("%d tools are listed", n)
 				}
-				v.Describe(wire.Legacy)
+				v.Describe(catalog.Tasked)
 				_, _ = v.Resource("x:1")
 				v.Problems()
 			}

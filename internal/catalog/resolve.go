@@ -18,10 +18,10 @@ type Target struct {
 // On a route to one server, and on an aggregate without prefix, every URI is that
 // server's. Elsewhere a URI that names a server, durward://SERVER/… or
 // ui://SERVER/…, is that server's and nobody else's, listed or not; of another
-// URI the owner is found only if exactly one server lists it, or exactly one has
-// a template that fits. Errors are of kind Invalid and name the candidates, or
-// NotFound. On a toolset only the resources that its tools show results with can
-// be found.
+// URI the owner is found only if exactly one server lists it or shows results with
+// it, or exactly one has a template that fits. Errors are of kind Invalid and name
+// the candidates, or NotFound. On a toolset only the resources that its tools show
+// results with can be found.
 func (v *View) Resource(uri string) (Target, error) {
 	t, err := v.resource(uri)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *shelf) template(uri string) *Entry {
 func (p part) addressed(scheme, rest string) (Target, error) {
 	server := p.member.spec.Name
 	if scheme == uiScheme {
-		return Target{server, uiScheme + rest, p.shelf.lookup(Resource, uiScheme+rest)}, nil
+		return p.app(rest), nil
 	}
 	if rest == "" {
 		return Target{}, durward.Errorf(durward.Invalid, "", "resource %s%s/ names a server and no resource", ownScheme, server)
@@ -147,8 +147,8 @@ func (p part) addressed(scheme, rest string) (Target, error) {
 func (v *View) search(uri string) (Target, error) {
 	var owners []Target
 	for _, p := range v.parts {
-		if e, ok := p.shelf.index[Resource][uri]; ok {
-			owners = append(owners, Target{e.Server, uri, e})
+		if p.shelf.has(uri) {
+			owners = append(owners, Target{p.member.spec.Name, uri, p.shelf.index[Resource][uri]})
 		}
 	}
 	if len(owners) == 0 {

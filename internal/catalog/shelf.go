@@ -22,6 +22,9 @@ type shelf struct {
 	index    [kinds]map[string]*Entry // tools and prompts by Offered, resources and templates by Name
 	digests  [kinds][sha256.Size]byte // of the lists
 	linked   map[string]bool          // not nil in a toolset: the only resources that can be read
+	tasks    bool                     // some tool is hidden from some audience
+	apps     map[string]bool          // the resources that show results of its tools; nil when there are none
+	native   map[string]*Entry        // of a server with apps: its tools by their own names
 	problems []string
 }
 
@@ -29,7 +32,7 @@ func newShelf(n naming, server string, st *stock, r *rules) *shelf {
 	s := &shelf{}
 	var bad problems
 	for k := range Kind(kinds) {
-		l := labeller{naming: n, server: server, rules: r, problems: &bad}
+		l := labeller{naming: n, server: server, rules: r, stock: st, problems: &bad}
 		s.set(k, l.entries(k, st.items[k]))
 	}
 	s.problems = bad.all()
@@ -48,6 +51,29 @@ func (s *shelf) set(k Kind, entries []*Entry) {
 		}
 		s.index[k][key] = e
 	}
+	if k == Tool {
+		s.setTools(entries)
+	}
+}
+
+// setTools notes what is special about the tools.
+func (s *shelf) setTools(entries []*Entry) {
+	for _, e := range entries {
+		s.tasks = s.tasks || e.task != plainCall
+		if e.UI != "" {
+			if s.apps == nil {
+				s.apps = map[string]bool{}
+			}
+			s.apps[e.UI] = true
+		}
+	}
+	if s.apps == nil {
+		return
+	}
+	s.native = make(map[string]*Entry, len(entries))
+	for _, e := range entries {
+		s.native[e.Name] = e
+	}
 }
 
 // subset returns the shelf of a toolset: the tools whose offered names match, and
@@ -59,17 +85,17 @@ func (s *shelf) subset(globs []string) *shelf {
 	for _, e := range s.lists[Tool] {
 		if matchAny(globs, e.Offered) {
 			tools = append(tools, e)
-			if e.UI != "" {
-				sub.linked[e.UI] = true
-			}
 		}
+	}
+	sub.set(Tool, tools)
+	if sub.apps != nil {
+		sub.linked = sub.apps
 	}
 	for _, e := range s.lists[Resource] {
 		if sub.linked[e.Name] {
 			resources = append(resources, e)
 		}
 	}
-	sub.set(Tool, tools)
 	sub.set(Prompt, nil)
 	sub.set(Resource, resources)
 	sub.set(Template, nil)
@@ -81,6 +107,7 @@ type labeller struct {
 	naming   naming
 	server   string
 	rules    *rules
+	stock    *stock
 	problems *problems
 }
 
@@ -104,7 +131,7 @@ func (l *labeller) entries(k Kind, items []*Item) []*Entry {
 }
 
 func (l *labeller) entry(it *Item) Entry {
-	e := Entry{Item: it, Offered: it.Name, Risk: riskOf(it, l.rules.risk)}
+	e := Entry{Item: it, Offered: it.Name, Risk: riskOf(it, l.rules.risk), task: taskUseOf(it, l.stock)}
 	switch {
 	case l.naming == untouched:
 	case it.Kind == Tool || it.Kind == Prompt:

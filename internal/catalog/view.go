@@ -16,9 +16,10 @@ type View struct {
 	parts    []part         // in the order of lists
 	byServer map[string]int // index into parts
 	missing  string         // JSON array; "" when every server is ready
+	tasks    bool           // some tool is hidden from some audience
 
 	lists [kinds]list
-	about [2]description // by formOf
+	about [audiences]description
 }
 
 // part is what a view shows of one server.
@@ -71,7 +72,8 @@ func (v *View) Problems() []string {
 	return all
 }
 
-// Tool returns the tool offered under a name.
+// Tool returns the tool offered under a name, whether the caller's audience is
+// listed it or not: see [Entry.HiddenFrom].
 func (v *View) Tool(name string) (*Entry, bool) { return v.named(Tool, name) }
 
 // Prompt returns the prompt offered under a name.

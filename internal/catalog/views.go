@@ -69,6 +69,7 @@ func (c *Catalog) view(old *View, route durward.Route, n naming, t *toolset, par
 	v := &View{route: route, naming: n, toolset: t, opt: &c.opt, parts: parts, missing: missing, byServer: make(map[string]int, len(parts))}
 	for i, p := range parts {
 		v.byServer[p.member.spec.Name] = i
+		v.tasks = v.tasks || p.shelf.tasks
 	}
 	return v
 }
