@@ -174,7 +174,7 @@ func (s *Server) stopsIdle() bool {
 // stdio server when nothing needs it, another one when it has no calls. mu is held.
 func (s *Server) stopIdle(k linkKey, l *link, now time.Time) {
 	since := &s.idleSince
-	used := s.active > 0 || len(s.waiting) > 0 || s.retained > 0 || len(s.uris) > 0 || !s.stopsIdle()
+	used := s.active > 0 || len(s.waiting) > 0 || s.retained > 0 || len(s.uris)+len(s.listen.tasks) > 0 || !s.stopsIdle()
 	if l != s.primary {
 		since = &l.idleSince
 		used = s.opt.Spec.IdleStop < 0 || l.shelf != nil && s.retained > 0 // sessions live in that process, too

@@ -18,6 +18,9 @@ type listenState struct {
 	waiters []chan struct{}
 	id      uint64          // of the listen that was sent last
 	acked   []chan struct{} // closed when that one is acknowledged or has failed
+
+	tasks    map[string]int  // that somebody wants to hear of; see SubscribeTask
+	honoured map[string]bool // of those, what the server agreed to tell of
 }
 
 // ackWait is how long Subscribe waits for a modern server's word that it listens.
@@ -67,12 +70,22 @@ func (s *Server) subscribe(ctx context.Context, uri string) (*conn, <-chan struc
 func (s *Server) subscribed(uri string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.uris[uri] == 0 && len(s.uris) >= s.opt.Limits.Subscriptions {
-		return false, durward.Errorf(durward.Unavailable, s.op(), "%d resources are subscribed to; raise limits.subscriptions", s.opt.Limits.Subscriptions)
+	if s.uris[uri] == 0 {
+		if err := s.fullOfSubscriptions(); err != nil {
+			return false, err
+		}
 	}
 	s.uris[uri]++
 	s.idleSince = time.Time{}
 	return s.uris[uri] > 1, nil
+}
+
+// fullOfSubscriptions says that there is no room for one more. mu is held.
+func (s *Server) fullOfSubscriptions() error {
+	if len(s.uris)+len(s.listen.tasks) < s.opt.Limits.Subscriptions {
+		return nil
+	}
+	return durward.Errorf(durward.Unavailable, s.op(), "%d resources and tasks are subscribed to; raise limits.subscriptions", s.opt.Limits.Subscriptions)
 }
 
 // awaitAck waits until the server listens. That it takes long is no error: the
@@ -171,6 +184,9 @@ func (c *conn) listenLoop() {
 			c.recycleListen(open)
 			open = nil
 			c.listenOver()
+			if r.Error != nil {
+				c.s.dropRefusedTasks()
+			}
 			if !c.listenAgain(r, &wait) {
 				return
 			}
@@ -218,6 +234,9 @@ func (c *conn) startListen() *pending {
 	s.listen.id, s.listen.acked = id, append(s.listen.acked, waiters...)
 	s.mu.Unlock()
 	call := &exchange.Call{ID: id, Request: s.request(c, wire.MethodListen, params)}
+	if wire.Lookup(wire.Get(params, "notifications"), "taskIds").Present() {
+		call.Client.Capabilities = []byte(knowsTasks)
+	}
 	if err := c.wire.Send(call); err != nil {
 		s.mu.Lock()
 		if c.calls[id] == p {
@@ -244,20 +263,28 @@ func (s *Server) listenParams(c *conn) []byte {
 		}
 	}
 	if len(s.uris) > 0 {
-		list := []byte{'['}
-		for i, uri := range slices.Sorted(maps.Keys(s.uris)) {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = wire.AppendQuote(list, uri)
-		}
-		members = append(members, wire.Member{Name: "resourceSubscriptions", Value: append(list, ']')})
+		members = append(members, wire.Member{Name: "resourceSubscriptions", Value: stringList(s.uris)})
+	}
+	if len(s.listen.tasks) > 0 {
+		members = append(members, wire.Member{Name: "taskIds", Value: stringList(s.listen.tasks)})
 	}
 	if len(members) == 0 {
 		return nil
 	}
 	filter := wire.AppendObject(nil, nil, nil, members...)
 	return wire.AppendObject(nil, nil, nil, wire.Member{Name: "notifications", Value: filter})
+}
+
+// stringList renders the keys of counted as a JSON array, in order.
+func stringList(counted map[string]int) []byte {
+	list := []byte{'['}
+	for i, key := range slices.Sorted(maps.Keys(counted)) {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = wire.AppendQuote(list, key)
+	}
+	return append(list, ']')
 }
 
 // closeListen ends a listen that is open or has ended meanwhile.
@@ -288,12 +315,13 @@ func (c *conn) recycleListen(p *pending) {
 }
 
 // acknowledged lets those go on who wait for the listen.
-func (c *conn) acknowledged(related uint64) {
+func (c *conn) acknowledged(n *exchange.Notification) {
 	c.s.mu.Lock()
 	c.heard()
 	var acked []chan struct{}
-	if related == 0 || related == c.s.listen.id {
+	if n.Related == 0 || n.Related == c.s.listen.id {
 		acked, c.s.listen.acked = c.s.listen.acked, nil
+		c.s.listen.honour(wire.Get(wire.Get(n.Params, "notifications"), "taskIds"))
 	}
 	c.s.mu.Unlock()
 	release(acked)

@@ -17,12 +17,13 @@ func (c *conn) notified(n *exchange.Notification) {
 	case wire.NoteResourcesChanged:
 		c.changed(1<<kindResources | 1<<kindTemplates)
 	case wire.NoteAcknowledged:
-		c.acknowledged(n.Related)
+		c.acknowledged(n)
 	case wire.NoteCancelled:
 		c.withdrawn(n.Params)
 	case wire.NoteMessage:
 		c.logged(n)
-	case wire.NoteResourceUpdated:
+	case wire.NoteResourceUpdated, wire.NoteTasks, wire.NoteTasksStatus:
+		// The call during which a task is told of need not be its owner's.
 		c.pass(nil, n)
 	default:
 		c.related(n)

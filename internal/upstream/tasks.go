@@ -1,0 +1,117 @@
+package upstream
+
+import (
+	"context"
+
+	"durward"
+	"durward/internal/wire"
+)
+
+// knowsTasks is what a listen for tasks declares, which a server insists on
+// (tasks extension, "Task Status Notifications").
+const knowsTasks = `{"extensions":{"` + wire.ExtensionTasks + `":{}}}`
+
+// SubscribeTask asks a modern server to tell what becomes of a task, and reports
+// whether it agreed: only then the Observer will hear of it, as notifications/tasks.
+// A server that has connections besides the shared one is not asked: the task may
+// live behind another than the one that listens.
+func (s *Server) SubscribeTask(ctx context.Context, id string) (bool, error) {
+	c, acked, err := s.subscribeTask(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if acked != nil {
+		awaitAck(ctx, c, acked)
+	}
+	s.mu.Lock()
+	agreed := s.listen.honoured[id]
+	s.mu.Unlock()
+	if !agreed {
+		s.UnsubscribeTask(id)
+	}
+	return agreed, nil
+}
+
+// subscribeTask returns what to wait for, nil if the server has agreed before.
+func (s *Server) subscribeTask(ctx context.Context, id string) (*conn, <-chan struct{}, error) {
+	if err := s.lockSub(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer s.unlockSub()
+	c, err := s.primaryConn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.tellsOfTasks() || s.instances != durward.InstancesShared {
+		return nil, nil, durward.Errorf(durward.Unavailable, s.op(), "it does not tell what becomes of tasks; ask it with tasks/get")
+	}
+	if s.listen.tasks[id] == 0 {
+		if err := s.fullOfSubscriptions(); err != nil {
+			return nil, nil, err
+		}
+	}
+	if s.listen.tasks == nil {
+		s.listen.tasks = map[string]int{}
+	}
+	s.listen.tasks[id]++
+	if s.listen.honoured[id] {
+		return nil, nil, nil
+	}
+	acked := make(chan struct{})
+	s.listen.waiters = append(s.listen.waiters, acked)
+	s.relisten()
+	return c, acked, nil
+}
+
+// UnsubscribeTask takes one SubscribeTask back that the server agreed to.
+func (s *Server) UnsubscribeTask(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch n := s.listen.tasks[id]; {
+	case n > 1:
+		s.listen.tasks[id]--
+	case n == 1:
+		delete(s.listen.tasks, id)
+		delete(s.listen.honoured, id)
+		s.relisten()
+	}
+}
+
+// tellsOfTasks reports whether the server is a modern one with the extension.
+func (c *conn) tellsOfTasks() bool {
+	return c.opened.Era == wire.Modern && wire.Get(wire.Get(c.opened.Capabilities, "extensions"), wire.ExtensionTasks) != nil
+}
+
+// honour notes what a listen's acknowledgement agrees to. mu is held.
+func (l *listenState) honour(ids []byte) {
+	l.honoured = make(map[string]bool, len(l.tasks))
+	for at := range wire.Elements(ids) {
+		if id, ok := wire.Unquote(at.Of(ids)); ok && l.tasks[id] > 0 {
+			l.honoured[id] = true
+		}
+	}
+}
+
+// dropRefusedTasks takes tasks out of a listen that the server refused, so that
+// what else it carries does not suffer: those it never agreed to, or if there are
+// none all of them.
+func (s *Server) dropRefusedTasks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.listen.tasks) == 0 {
+		return
+	}
+	refused := 0
+	for id := range s.listen.tasks {
+		if !s.listen.honoured[id] {
+			delete(s.listen.tasks, id)
+			refused++
+		}
+	}
+	if refused == 0 {
+		s.listen.tasks, s.listen.honoured = nil, nil
+	}
+	s.relisten()
+}
