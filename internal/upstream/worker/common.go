@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -36,12 +37,13 @@ func withDefaults(spec exchange.LinkSpec) exchange.LinkSpec {
 }
 
 // dialect is how requests look on one connection once era and revision are known.
-// It does not change after it was made.
+// Besides last it does not change after it was made.
 type dialect struct {
 	era      wire.Era
 	revision string
 	version  []byte // revision as a JSON string
 	info     []byte // clientInfo; nil: none is sent
+	last     atomic.Pointer[translated]
 }
 
 func newDialect(era wire.Era, revision string, clientInfo []byte) *dialect {
@@ -90,13 +92,9 @@ func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byt
 
 // modernMeta adds what every modern request says (2026-07-28, basic/index "_meta").
 func (d *dialect) modernMeta(add []wire.Member, r *exchange.Request) []wire.Member {
-	capabilities := r.Client.Capabilities
-	if capabilities == nil {
-		capabilities = emptyObject
-	}
 	add = append(add,
 		wire.Member{Name: wire.MetaProtocolVersion, Value: d.version},
-		wire.Member{Name: wire.MetaClientCapabilities, Value: capabilities})
+		wire.Member{Name: wire.MetaClientCapabilities, Value: d.capabilities(r.Client.Era, r.Client.Capabilities)})
 	if d.info != nil {
 		add = append(add, wire.Member{Name: wire.MetaClientInfo, Value: d.info})
 	}

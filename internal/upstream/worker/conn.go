@@ -209,18 +209,20 @@ func (c *conn) finish(err error) {
 	c.hangUp(nil)
 	closed := c.verdict(err)
 	for _, left := range c.table.drain(written) {
-		c.peer.emit(&exchange.Response{ID: left.id, Fault: lost(left.delivered, closed.Fault.Message)})
+		c.peer.emit(&exchange.Response{ID: left.id, Fault: lost(left.delivered, closed)})
 	}
 	c.peer.flush()
 	c.peer.emit(closed)
 }
 
-// lost is why a call under way has no answer.
-func lost(delivered bool, why string) *exchange.Fault {
+// lost is why a call that was under way when the connection ended has no answer.
+func lost(delivered bool, closed *exchange.Closed) *exchange.Fault {
+	why := closed.Fault.Message
 	f := fault(durward.Unavailable, false, why+"; the request did not reach it")
 	if delivered {
 		f = fault(durward.Unknown, true, why+"; it may or may not have executed the request")
 	}
+	f.Again = closed.Phase == exchange.PhaseReady // it was not us who ended it
 	return &f
 }
 

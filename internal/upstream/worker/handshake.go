@@ -283,7 +283,7 @@ func (h *handshake) timeout(method string) *exchange.Closed {
 // probe is server/discover with the metadata of a modern request.
 func (h *handshake) probe() opening {
 	request := exchange.Request{Method: wire.MethodDiscover}
-	request.Client.Capabilities = h.spec.Capabilities
+	request.Client.Era, request.Client.Capabilities = wire.Legacy, h.spec.Capabilities // of a legacy handshake
 	params := newDialect(wire.Modern, wire.RevisionModern, h.spec.ClientInfo).appendParams(nil, 0, &request)
 	params = params[len(`,"params":`):]
 	return opening{era: wire.Modern, revision: wire.RevisionModern, method: wire.MethodDiscover, params: params}

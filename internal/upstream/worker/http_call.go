@@ -39,7 +39,7 @@ func (l *webLink) failed(ctx context.Context, c *webCall, f *exchange.Fault) *ex
 	switch {
 	case l.life.Err() != nil && !f.NoSession:
 		f = l.cutOff(f.Delivered)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		f = l.remote.fault(durward.Timeout, f.Delivered, "did not answer %q before the call's deadline", c.request.Method)
 		if f.Delivered {
 			_ = l.tellCancelled(c.id, "the deadline passed") // a courtesy
@@ -51,9 +51,9 @@ func (l *webLink) failed(ctx context.Context, c *webCall, f *exchange.Fault) *ex
 // cutOff is the fault of a call that was in flight when the connection ended.
 func (l *webLink) cutOff(delivered bool) *exchange.Fault {
 	l.mu.Lock()
-	why := "it is closing"
+	why, again := "it is closing", false
 	if l.closed != nil {
-		why = l.closed.Fault.Message
+		why, again = l.closed.Fault.Message, l.closed.Phase == exchange.PhaseReady
 	}
 	l.mu.Unlock()
 	kind := durward.Unavailable
@@ -61,6 +61,7 @@ func (l *webLink) cutOff(delivered bool) *exchange.Fault {
 		kind = durward.Unknown
 	}
 	f := fault(kind, delivered, "the connection ended before the answer came: "+why)
+	f.Again = again
 	return &f
 }
 
@@ -118,7 +119,13 @@ func (r *remote) unfinished(err error) *exchange.Fault {
 	if errors.As(err, &own) {
 		return r.fault(durward.Unknown, true, "sent an answer that is not taken: %v"+mayHaveRun, own)
 	}
-	return r.fault(durward.Unknown, true, "broke off before its answer was complete (%v)"+mayHaveRun, err)
+	return again(r.fault(durward.Unknown, true, "broke off before its answer was complete (%v)"+mayHaveRun, err))
+}
+
+// again marks the fault of a call that was lost on its way.
+func again(f *exchange.Fault) *exchange.Fault {
+	f.Again = true
+	return f
 }
 
 func isUnknownMethod(r *exchange.Response) bool {

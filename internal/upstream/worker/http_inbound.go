@@ -80,13 +80,16 @@ func (l *webLink) spoilt(id uint64, known bool, related uint64, why string) *exc
 // answerElsewhere answers a call whose answer came on another stream than its own.
 func (l *webLink) answerElsewhere(resp *exchange.Response) {
 	if c := l.answer(resp.ID, resp); c != nil && !l.oneStream {
-		c.cancel() // its own stream has nothing to say any more
+		c.cancel(nil) // its own stream has nothing to say any more
 	}
 }
 
 // heardRequest passes a request of the server on. A modern server gets no answer:
 // there is no way for one (2026-07-28, streamable HTTP).
 func (l *webLink) heardRequest(m *wire.Message, related uint64) {
+	if l.era == wire.Legacy && m.Method != wire.MethodPing {
+		l.noteAsked(related)
+	}
 	body := l.peer.request(m, related, l.era)
 	if body == nil || l.era == wire.Modern {
 		return

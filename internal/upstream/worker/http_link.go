@@ -70,10 +70,12 @@ const (
 
 // webCall is a call in flight.
 type webCall struct {
-	id      uint64
-	request *exchange.Request
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when it is off the table
+	id       uint64
+	request  *exchange.Request
+	deadline time.Time // zero: none
+	cancel   context.CancelCauseFunc
+	done     chan struct{} // closed when it is off the table
+	asked    bool          // the server asked something during it; guarded by webLink.mu
 }
 
 func newWebLink(spec exchange.LinkSpec, r *remote, sink exchange.Sink) *webLink {
@@ -265,30 +267,51 @@ func (l *webLink) Send(m exchange.Message) error {
 }
 
 func (l *webLink) sendCall(m *exchange.Call) error {
-	ctx, cancel := context.WithCancel(l.life)
-	if !m.Deadline.IsZero() {
-		cancel()
-		ctx, cancel = context.WithDeadline(l.life, m.Deadline)
-	}
-	c := &webCall{id: m.ID, request: &m.Request, cancel: cancel, done: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.state != webReady:
-		cancel()
 		return durward.Errorf(durward.Unavailable, "", "the connection is not open")
 	case l.calls[m.ID] != nil:
-		cancel()
 		return durward.Errorf(durward.Internal, "", "call id %d is in use on this connection", m.ID)
 	}
+	ctx, cancel := context.WithCancelCause(l.life)
+	c := &webCall{id: m.ID, request: &m.Request, deadline: m.Deadline, cancel: cancel, done: make(chan struct{})}
 	l.calls[m.ID] = c
 	l.wg.Go(func() {
-		defer cancel()
+		defer cancel(nil)
+		if !c.deadline.IsZero() {
+			timer := time.AfterFunc(time.Until(c.deadline), func() { l.expire(c) })
+			defer timer.Stop()
+		}
 		if resp := l.via.call(ctx, c); resp != nil {
 			l.answer(c.id, resp)
 		}
 	})
 	return nil
+}
+
+// expire ends a call whose deadline has passed. One during which the server asked
+// something is left to the core, which knows how long the answers took: that time
+// is not the server's.
+func (l *webLink) expire(c *webCall) {
+	l.mu.Lock()
+	asked := c.asked
+	l.mu.Unlock()
+	if !asked {
+		c.cancel(context.DeadlineExceeded)
+	}
+}
+
+// noteAsked notes that the server asked something during a call; 0: during any.
+func (l *webLink) noteAsked(related uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, c := range l.calls {
+		if related == 0 || related == id {
+			c.asked = true
+		}
+	}
 }
 
 // sendCancel ends a call. A legacy server is told; to a modern one the end of
@@ -298,7 +321,7 @@ func (l *webLink) sendCancel(m *exchange.Cancel) error {
 	if c == nil {
 		return nil // answered in between
 	}
-	c.cancel()
+	c.cancel(nil)
 	l.peer.forgetAsked(m.ID)
 	return l.tellCancelled(m.ID, m.Reason)
 }

@@ -122,24 +122,47 @@ func isHeaderValue(s string) bool {
 }
 
 // delivery tells whether a request can have reached the server. A RoundTripper
-// that does not report connections leaves it at "can".
+// that does not report what it does leaves it at "can". A part of a request counts
+// as all of it: what a server makes of that is its own matter.
 type delivery struct {
 	trace httptrace.ClientTrace
 	state atomic.Int32
+	body  *bytes.Reader // of the attempt that http.Transport is at
 }
 
 const (
 	deliveryUnknown = iota
-	deliveryWaits   // no connection yet
-	deliveryBegun   // on a connection
+	deliveryWaits   // there is no connection yet, or not a byte was written to it
+	deliveryBegun   // the first was
 )
 
 func (d *delivery) begin(ctx context.Context) context.Context {
-	// http.Transport asks for a connection anew only when nothing was written on
-	// the one before, so the last word counts.
+	// http.Transport begins anew only if carry lets it, so the last word counts. It
+	// returns when nobody writes any more, so the word is final.
 	d.trace.GetConn = func(string) { d.state.Store(deliveryWaits) }
-	d.trace.GotConn = func(httptrace.GotConnInfo) { d.state.Store(deliveryBegun) }
+	d.trace.WroteHeaderField = func(string, []string) { d.state.Store(deliveryBegun) }
 	return httptrace.WithClientTrace(ctx, &d.trace)
+}
+
+var errWritten = errors.New("it was lost after the request had been written")
+
+// carry gives req its body. http.Transport repeats requests by itself: one that
+// it did not get to write, but also one with a header Idempotency-Key, or one
+// that the server reset with PROTOCOL_ERROR. Whether a request is executed twice
+// is not for it to decide: once the body was touched, there is no second one.
+func (d *delivery) carry(req *http.Request, body []byte) {
+	next := func() io.ReadCloser {
+		d.body = bytes.NewReader(body)
+		return io.NopCloser(d.body) // a reader that net/http knows: it writes headers and body at once
+	}
+	req.ContentLength = int64(len(body))
+	req.Body = next()
+	req.GetBody = func() (io.ReadCloser, error) {
+		if d.body.Len() < len(body) {
+			return nil, errWritten
+		}
+		return next(), nil
+	}
 }
 
 // possible reports whether err leaves the possibility that the server has the request.
@@ -173,15 +196,16 @@ func (r *remote) do(ctx context.Context, method string, header http.Header, body
 }
 
 func (r *remote) send(ctx context.Context, target *url.URL, method string, header http.Header, body []byte) (*http.Response, *exchange.Fault) {
+	if ctx.Err() != nil {
+		return nil, r.sendFault(ctx, context.Cause(ctx), false)
+	}
 	var d delivery
 	req := &http.Request{
 		Method: method, URL: target, Host: r.host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if body != nil {
-		req.ContentLength = int64(len(body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-		req.Body, _ = req.GetBody()
+		d.carry(req, body)
 	}
 	resp, err := r.rt.RoundTrip(req.WithContext(d.begin(ctx)))
 	if err == nil {
@@ -196,7 +220,7 @@ func (r *remote) sendFault(ctx context.Context, err error, delivered bool) *exch
 	if delivered {
 		kind = durward.Unknown
 	}
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return r.fault(durward.Timeout, delivered, "did not answer in time")
 	}
 	var own *durward.Error
@@ -204,7 +228,7 @@ func (r *remote) sendFault(ctx context.Context, err error, delivered bool) *exch
 		kind = own.Kind
 	}
 	if delivered {
-		return r.fault(kind, true, "dropped the connection before an answer came (%v)"+mayHaveRun, err)
+		return again(r.fault(kind, true, "dropped the connection before an answer came (%v)"+mayHaveRun, err))
 	}
 	return r.fault(kind, false, "cannot be reached (%v); check that it runs and that servers.%s.url is right", err, r.server)
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"durward"
 	"durward/internal/exchange"
@@ -22,9 +23,11 @@ func (r *remote) statusFault(resp *http.Response, body []byte) *exchange.Fault {
 	case code == http.StatusProxyAuthRequired:
 		return r.fault(durward.Unavailable, false, "is behind a proxy that wants credentials (HTTP 407); set them in servers.%s.proxy", r.server)
 	case code == http.StatusTooManyRequests:
-		return r.fault(durward.Unavailable, true, "takes no more requests for now (HTTP 429%s)%s", retryAfter(resp), said)
+		return putOff(r.fault(durward.Unavailable, true, "takes no more requests for now (HTTP 429%s)%s", retryAfter(resp), said), resp)
 	case code == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != "":
-		return r.fault(durward.Unavailable, true, "is not available for now (HTTP 503%s)%s", retryAfter(resp), said)
+		return putOff(r.fault(durward.Unavailable, true, "is not available for now (HTTP 503%s)%s", retryAfter(resp), said), resp)
+	case code == http.StatusServiceUnavailable || code == http.StatusBadGateway: // a proxy lost it, as it seems
+		return again(r.fault(durward.Unknown, true, "failed (%s)%s"+mayHaveRun, statusText(code), said))
 	case code == http.StatusNotFound || code == http.StatusMethodNotAllowed || code == http.StatusGone:
 		return r.fault(durward.Unavailable, false, "has no MCP endpoint at its url (%s)%s; correct servers.%s.url", statusText(code), said, r.server)
 	case code == http.StatusRequestEntityTooLarge || code == http.StatusRequestHeaderFieldsTooLarge:
@@ -56,6 +59,28 @@ func statusText(code int) string {
 		text += " " + name
 	}
 	return text
+}
+
+// Bounds of the time a server wants to be left alone.
+const (
+	putOffDefault = time.Second // it did not say
+	putOffLeast   = 100 * time.Millisecond
+	putOffMost    = 24 * time.Hour // what is kept of a longer one; nobody waits for that
+)
+
+// putOff marks the fault of a server that is well and wants to be asked another
+// time (RFC 9110 §10.2.3: seconds, or a date). Whether it executed anything is not
+// told by that: a proxy may have said it after it had passed the request on.
+func putOff(f *exchange.Fault, resp *http.Response) *exchange.Fault {
+	f.Again, f.RetryAfter = true, putOffDefault
+	header := resp.Header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(header, 10, 32); err == nil {
+		f.RetryAfter = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(header); err == nil {
+		f.RetryAfter = time.Until(at)
+	}
+	f.RetryAfter = min(max(f.RetryAfter, putOffLeast), putOffMost)
+	return f
 }
 
 func retryAfter(resp *http.Response) string {

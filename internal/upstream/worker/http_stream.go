@@ -99,22 +99,22 @@ func (s *streamable) follow(ctx context.Context, c *webCall, resp *http.Response
 		}
 		_ = resp.Body.Close() // over, or of no use
 		var f *exchange.Fault
-		if resp, f = s.resume(ctx, at, err); f != nil {
+		if resp, f = s.resume(ctx, c, at, err); f != nil {
 			return s.link.failed(ctx, c, f)
 		}
 	}
 }
 
 // resume takes up the stream of a call, which ended with err.
-func (s *streamable) resume(ctx context.Context, at *position, err error) (*http.Response, *exchange.Fault) {
+func (s *streamable) resume(ctx context.Context, c *webCall, at *position, err error) (*http.Response, *exchange.Fault) {
 	var own *durward.Error
 	if s.link.era == wire.Modern || at.lastID == "" || errors.As(err, &own) {
 		return nil, s.remote.unfinished(err)
 	}
-	_, bounded := ctx.Deadline()
+	bounded := !c.deadline.IsZero()
 	for bounded || at.misses < maxResumes {
 		if !at.wait(ctx) {
-			return nil, s.remote.unfinished(ctx.Err())
+			return nil, s.remote.unfinished(context.Cause(ctx))
 		}
 		at.misses++
 		resp, how, why := s.get(ctx, at)
@@ -123,14 +123,14 @@ func (s *streamable) resume(ctx context.Context, at *position, err error) (*http
 			return resp, nil
 		case getGone:
 			f := *s.link.sessionLost()
-			f.Kind, f.Delivered = uint8(durward.Unknown), true // unlike the session's other calls, this one was
+			f.Kind, f.Delivered, f.Again = uint8(durward.Unknown), true, true // unlike the session's other calls, this one was
 			return nil, &f
 		case getNever:
-			return nil, s.remote.fault(durward.Unknown, true, "ended the stream before the answer and does not take it up again (%s)"+mayHaveRun, why)
+			return nil, again(s.remote.fault(durward.Unknown, true, "ended the stream before the answer and does not take it up again (%s)"+mayHaveRun, why))
 		case getLater:
 		}
 	}
-	return nil, s.remote.fault(durward.Unknown, true, "ended the stream before the answer, and %d attempts to take it up again brought nothing"+mayHaveRun, maxResumes)
+	return nil, again(s.remote.fault(durward.Unknown, true, "ended the stream before the answer, and %d attempts to take it up again brought nothing"+mayHaveRun, maxResumes))
 }
 
 // getResult says how a GET for a stream ended.

@@ -255,7 +255,7 @@ func (e *eventStream) call(ctx context.Context, c *webCall) *exchange.Response {
 	case <-c.done:
 		return nil
 	case <-ctx.Done():
-		return e.link.failed(ctx, c, e.remote.unfinished(ctx.Err()))
+		return e.link.failed(ctx, c, e.remote.unfinished(context.Cause(ctx)))
 	}
 }
 
