@@ -130,12 +130,14 @@ func (s *Set) ToolsChanged(route durward.Route) {
 	s.offer.hub.note(func(l *listener) Filter { return Filter{Tools: l.route == route} })
 }
 
-// broadcast tells every listener that can see server.
-func (h *hub) broadcast(server, method string, params []byte) {
+// broadcast tells the sessions of legacy clients for which to says so. Modern
+// clients hear of what they asked for and nothing else (2026-07-28,
+// basic/patterns/subscriptions).
+func (h *hub) broadcast(method string, params []byte, to func(durward.Route) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for l := range h.listeners {
-		if shows(l.route, server) {
+		if l.era == wire.Legacy && to(l.route) {
 			l.feed.Notify(method, params)
 		}
 	}

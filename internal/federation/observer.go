@@ -58,9 +58,19 @@ func (o *observer) Notification(server string, n exchange.Notification) {
 	s := (*Set)(o)
 	switch n.Method {
 	case wire.NoteResourceUpdated:
-		uri, _ := wire.Unquote(wire.Get(n.Params, "uri"))
-		s.subs.updated(server, uri, n.Params)
+		s.subs.updated(resourceOf(server), n)
+	case wire.NoteTasks:
+		s.subs.updated(taskOf(server), n)
+	case wire.NoteTasksStatus:
+		if s.opt.TaskStatus != nil {
+			s.opt.TaskStatus(server, n.Params)
+		}
 	case wire.NoteElicitComplete:
-		s.offer.hub.broadcast(server, n.Method, n.Params)
+		s.offer.hub.broadcast(n.Method, n.Params, func(route durward.Route) bool { return shows(route, server) })
+	case wire.NoteProgress, wire.NoteMessage: // of a call that is over, or of nobody's
+	default:
+		// We do not know what it says, so it may name things as only the server's own route does.
+		own := durward.Route{Kind: durward.RouteServer, Name: server}
+		s.offer.hub.broadcast(n.Method, n.Params, func(route durward.Route) bool { return route == own })
 	}
 }

@@ -28,6 +28,9 @@ type Options struct {
 	Log           *slog.Logger    // default: discard
 	// State is told of each change of a server's state. It must not block. Default: nobody is.
 	State func(durward.ServerStatus)
+	// TaskStatus is told what legacy servers say of their tasks in
+	// notifications/tasks/status. It must not block. Default: nobody is.
+	TaskStatus func(server string, params []byte)
 	// Redact takes known secrets out of the reasons that lists give for missing
 	// servers. Default: nothing is known.
 	Redact func([]byte) []byte

@@ -68,8 +68,10 @@ func TestTasksShareTheListen(t *testing.T) {
 		if filter, capabilities := lastListen(c); filter != `{"toolsListChanged":true}` || capabilities != `{}` {
 			t.Errorf("without tasks it listens to %s and declares %s", filter, capabilities)
 		}
-		if !subscribeTask(t, r, "good1") || !subscribeTask(t, r, "good1") {
-			t.Error("the server agreed, and nobody is told")
+		for range 2 {
+			if !subscribeTask(t, r, "good1") {
+				t.Error("the server agreed, and nobody is told")
+			}
 		}
 		if filter, capabilities := lastListen(c); filter != `{"toolsListChanged":true,"taskIds":["good1"]}` || capabilities != `{"extensions":{"io.modelcontextprotocol/tasks":{}}}` {
 			t.Errorf("it listens to %s and declares %s", filter, capabilities)
