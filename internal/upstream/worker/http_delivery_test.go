@@ -254,8 +254,8 @@ func (s *resetter) answer(conn net.Conn, stream uint32, body []byte) {
 		s.frame(conn, frameReset, 0, stream, binary.BigEndian.AppendUint32(nil, s.code))
 		return
 	}
-	status := []byte{0x88}                                 // :status 200
-	status = append(status, 0x0f, 0x10, 16)                // content-type, not indexed
+	status := []byte{0x88}                  // :status 200
+	status = append(status, 0x0f, 0x10, 16) // content-type, not indexed
 	status = append(status, []byte("application/json")...)
 	s.frame(conn, frameHeaders, flagEndHeaders, stream, status)
 	s.frame(conn, frameData, flagEnd, stream, []byte(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":`+discoverResult+`}`))

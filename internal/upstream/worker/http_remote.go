@@ -151,18 +151,21 @@ var errWritten = errors.New("it was lost after the request had been written")
 // that the server reset with PROTOCOL_ERROR. Whether a request is executed twice
 // is not for it to decide: once the body was touched, there is no second one.
 func (d *delivery) carry(req *http.Request, body []byte) {
-	next := func() io.ReadCloser {
-		d.body = bytes.NewReader(body)
-		return io.NopCloser(d.body) // a reader that net/http knows: it writes headers and body at once
-	}
 	req.ContentLength = int64(len(body))
-	req.Body = next()
+	req.Body = d.open(body)
 	req.GetBody = func() (io.ReadCloser, error) {
 		if d.body.Len() < len(body) {
 			return nil, errWritten
 		}
-		return next(), nil
+		return d.open(body), nil
 	}
+}
+
+// open returns a reader of a type that net/http knows: it writes the headers
+// together with what that brings.
+func (d *delivery) open(body []byte) io.ReadCloser {
+	d.body = bytes.NewReader(body)
+	return io.NopCloser(d.body)
 }
 
 // possible reports whether err leaves the possibility that the server has the request.
