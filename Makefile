@@ -22,7 +22,7 @@ PGO      ?= auto
 
 GO_SOURCES = git ls-files -co --exclude-standard '*.go'
 
-.PHONY: help run build deps fixtures test focus-test conformance interop bench pgo fuzz lint fmt docs cross clean
+.PHONY: help run build deps fixtures test focus-test conformance interop chaos bench pgo fuzz lint fmt docs cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ conformance: deps ## the official suites, directly and through the gateway
 
 interop: deps ## real clients against real servers through one gateway
 	$(GO) run ./test/interop $(ARGS)
+
+chaos: ## faults at every point of calls, connections and processes, and what came of each call
+	$(GO) run ./test/chaos $(ARGS)
 
 bench: ## throughput, latency and memory against direct calls
 	$(GO) run ./bench $(ARGS)

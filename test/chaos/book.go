@@ -25,9 +25,13 @@ func (o outcome) String() string {
 	return [...]string{"hang", "ok", "refused", "unknown", "tool-error", "broken"}[o]
 }
 
+// tally counts calls by what came of them.
+type tally [outcomes]int
+
 // record is one call.
 type record struct {
 	id, server, client, tool string
+	era                      string    // of the client
 	begin, end               time.Time // end is zero while it is under way
 	outcome                  outcome
 	detail                   string // what the client was told
@@ -44,12 +48,11 @@ type injected struct {
 // book is where clients and injectors write down what they do. Its methods may
 // be called from any goroutine.
 type book struct {
-	mu      sync.Mutex // guards the fields below
-	calls   map[string]*record
-	faults  []injected
-	strays  []string       // questions and answers that reached the wrong client
-	sibling int            // questions that reached the right person by the way of another call
-	counts  map[string]int // of what is worth a number and no promise
+	mu     sync.Mutex // guards the fields below
+	calls  map[string]*record
+	faults []injected
+	strays []string       // questions and answers that reached the wrong client
+	counts map[string]int // of what is worth a number and no promise
 }
 
 func newBook() *book { return &book{calls: map[string]*record{}, counts: map[string]int{}} }
@@ -92,12 +95,6 @@ func (b *book) count(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.counts[what]++
-}
-
-func (b *book) known(id string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.calls[id] != nil
 }
 
 // close returns what was written down, the calls in order of their beginning,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,12 +110,29 @@ func (g *gateway) spawn(ctx context.Context) error {
 		}); err != nil {
 			return err
 		}
-		if err = harness.WaitTCP(ctx, g.proc, g.addr); err == nil || ctx.Err() != nil {
+		if err = harness.WaitTCP(ctx, g.proc, g.addr); err == nil {
+			return g.awaitSocket(ctx)
+		}
+		if ctx.Err() != nil {
 			return err
 		}
 		_ = g.proc.Stop() // it has ended
 	}
 	return err
+}
+
+// awaitSocket waits until the service API is served, too: a durward stdio that
+// comes before would start a service of its own.
+func (g *gateway) awaitSocket(ctx context.Context) error {
+	for {
+		conn, err := net.Dial("unix", filepath.Join(g.dir, "run", "durward", "api.sock"))
+		if err == nil {
+			return conn.Close()
+		}
+		if !sleep(ctx, 5*time.Millisecond) {
+			return err
+		}
+	}
 }
 
 func (g *gateway) log(run int) string {

@@ -63,7 +63,7 @@ func (i *injector) refuse(ctx context.Context, p *proxy) error {
 
 func (i *injector) gateways(ctx context.Context) error {
 	for sleep(ctx, i.dice.between(5*time.Second, 10*time.Second)) {
-		kind, signal := fault.GatewayKill, os.Signal(os.Kill)
+		kind, signal := fault.GatewayKill, os.Kill
 		if i.dice.percent(40) {
 			kind, signal = fault.GatewayTerm, syscall.SIGTERM
 		}

@@ -205,6 +205,11 @@ func (t *stream) resume(ctx context.Context, broke error) (*http.Response, error
 			if !sleep(ctx, 20*time.Millisecond) {
 				return nil, err
 			}
+		case resp.StatusCode == http.StatusServiceUnavailable: // it is about to be restarted
+			_ = resp.Body.Close() // of no use
+			if !sleep(ctx, 50*time.Millisecond) {
+				return nil, ctx.Err()
+			}
 		case resp.StatusCode != http.StatusOK:
 			_ = resp.Body.Close() // of no use
 			if resp.StatusCode == http.StatusNotFound {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -40,12 +41,15 @@ func (l *load) do(c client, j *job) outcome {
 	defer cancel()
 	o, detail := c.call(ctx, j)
 	l.book.settle(j.id, o, detail)
+	if code, _, coded := strings.Cut(detail, ":"); coded && strings.HasPrefix(code, "error ") {
+		l.book.count(code)
+	}
 	return o
 }
 
 // job throws the dice for a call; a calm one meets no trouble.
 func (l *load) job(c client, t target, d *dice, trouble bool) *job {
-	j := &job{record: record{id: fmt.Sprintf("call-%06d", l.next.Add(1)), server: t.name, client: c.name(), tool: "work"}}
+	j := &job{record: record{id: fmt.Sprintf("call-%06d", l.next.Add(1)), server: t.name, client: c.name(), era: eraOf(c), tool: "work"}}
 	kind := ""
 	if trouble {
 		switch at := d.n(100); {
@@ -67,6 +71,13 @@ func (l *load) job(c client, t target, d *dice, trouble bool) *job {
 	j.params = fmt.Sprintf(`"arguments":{"id":%q,"ms":%d,"owner":%q,"rounds":%d,"steps":%d,"stream":%t,"fault":%q}`,
 		j.id, d.n(40), c.principal(), 1+d.n(3), 1+d.n(5), d.percent(50) || j.drop, kind)
 	return j
+}
+
+func eraOf(c client) string {
+	if c.modern() {
+		return "modern"
+	}
+	return "legacy"
 }
 
 // asks reports whether a client of this era can be asked by that server.

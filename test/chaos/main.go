@@ -87,7 +87,9 @@ func run(ctx context.Context, o options, w io.Writer) (fine bool, err error) {
 			err = remove()
 		}
 	}()
-	fmt.Fprintf(w, "seed %d, for %s, logs in %s\n", o.seed, o.length, dir)
+	if _, err := fmt.Fprintf(w, "seed %d, for %s, logs in %s\n", o.seed, o.length, dir); err != nil {
+		return false, err
+	}
 	for _, folder := range []string{"fired", fault.SlowStart, fault.CrashStart} {
 		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 			return false, err

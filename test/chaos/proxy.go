@@ -275,7 +275,7 @@ func (p *plan) cut(data []byte, d *dice) int {
 		return 0
 	case fault.CutHead:
 		if p.sent == 0 {
-			return 1 + d.n(min(len(data), 40)-1)
+			return 1 + d.n(min(len(data), 30)-1)
 		}
 	case fault.CutBody, fault.EndBody:
 		from := 0

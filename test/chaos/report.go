@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -17,27 +18,54 @@ const shownProblems = 40
 // report prints the matrix, what is worth a number, every broken promise, and
 // the line that says it all.
 func report(w io.Writer, h *history, v *verdict, counts map[string]int) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "fault\tserver\tinjected\tcalls\tok\trefused\tunknown\ttool-error\tother\texecutions")
-	for _, r := range matrix(h) {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", r.kind, r.server, r.injected, r.affected,
-			r.by[ok], r.by[refused], r.by[unknown], r.by[toolError], r.by[broken]+r.by[pendingCall], r.executions)
-	}
-	if err := t.Flush(); err != nil {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(table, matrixText(h)+pairsText(h)); err != nil {
 		return err
 	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(w, "%s: %d\n", what, counts[what])
+		fmt.Fprintf(&b, "%s: %d\n", what, counts[what])
 	}
 	for i, p := range v.problems {
 		if i == shownProblems {
-			fmt.Fprintf(w, "… and %d more\n", len(v.problems)-i)
+			fmt.Fprintf(&b, "… and %d more\n", len(v.problems)-i)
 			break
 		}
-		fmt.Fprintln(w, "BROKEN", p)
+		fmt.Fprintln(&b, "BROKEN", p)
 	}
-	_, err := fmt.Fprintln(w, lastLine(v))
+	_, err := io.WriteString(w, b.String()+lastLine(v)+"\n")
 	return err
+}
+
+const outcomeColumns = "calls\tok\trefused\tunknown\ttool-error\tother"
+
+func (by *tally) columns() string {
+	all := 0
+	for _, n := range by {
+		all += n
+	}
+	return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%d", all, by[ok], by[refused], by[unknown], by[toolError], by[broken]+by[pendingCall])
+}
+
+func matrixText(h *history) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "fault\tserver\tinjected\t"+outcomeColumns+"\texecutions")
+	for _, r := range matrix(h) {
+		fmt.Fprintf(&b, "%s\t%s\t%d\t%s\t%d\n", r.kind, r.server, r.injected, r.by.columns(), r.executions)
+	}
+	return b.String()
+}
+
+func pairsText(h *history) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "\nquestions of\tto clients\t\t"+outcomeColumns)
+	for _, p := range pairs(h) {
+		fmt.Fprintf(&b, "%s\t%s\t\t%s\n", p.server, p.era, p.by.columns())
+	}
+	return b.String()
 }
 
 // lastLine is the line that other programs read.

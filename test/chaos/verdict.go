@@ -24,7 +24,7 @@ type terms struct {
 // verdict is what a run comes to.
 type verdict struct {
 	calls, faults, executions int
-	by                        [outcomes]int
+	by                        tally
 	duplicates                int // calls that were executed twice and must not be
 	repeats                   int // executions beyond the first where the operator permits them
 	misdirected               int
@@ -104,7 +104,7 @@ func (v *verdict) hangs() int { return v.by[pendingCall] }
 type row struct {
 	kind, server       string
 	injected, affected int
-	by                 [outcomes]int
+	by                 tally
 	executions         int
 }
 
@@ -139,6 +139,37 @@ func matrix(h *history) []row {
 	}
 	slices.SortFunc(out, func(x, y row) int {
 		return slices.Compare([]string{x.kind, x.server}, []string{y.kind, y.server})
+	})
+	return out
+}
+
+// pair is what came of the questions between clients of one era and a server.
+type pair struct {
+	era, server string
+	by          tally
+}
+
+// pairs tells what came of calls during which a person was asked.
+func pairs(h *history) []pair {
+	found := map[[2]string]*pair{}
+	for i := range h.calls {
+		r := &h.calls[i]
+		if r.tool != "ask" {
+			continue
+		}
+		at := found[[2]string{r.era, r.server}]
+		if at == nil {
+			at = &pair{era: r.era, server: r.server}
+			found[[2]string{r.era, r.server}] = at
+		}
+		at.by[r.outcome]++
+	}
+	out := make([]pair, 0, len(found))
+	for _, p := range found {
+		out = append(out, *p)
+	}
+	slices.SortFunc(out, func(x, y pair) int {
+		return slices.Compare([]string{x.era, x.server}, []string{y.era, y.server})
 	})
 	return out
 }

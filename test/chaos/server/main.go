@@ -63,12 +63,12 @@ func (s *server) run(listen string) (err error) {
 	if s.journal, err = journal.Open(s.dir); err != nil {
 		return err
 	}
-	defer s.journal.Close()
 	go s.obey()
 	if s.http {
 		return s.serveHTTP(listen)
 	}
-	return s.serveStdio()
+	s.serveStdio()
+	return s.journal.Close()
 }
 
 func (s *server) speaksLegacy() bool { return s.era != eraModern }

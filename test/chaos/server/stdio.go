@@ -21,13 +21,14 @@ type lines struct {
 	on  map[string]context.CancelFunc // requests under way, by raw id
 }
 
-func (s *server) serveStdio() error {
+// serveStdio returns when the client is gone, and what is under way ends with it.
+func (s *server) serveStdio() {
 	l := &lines{server: s, out: os.Stdout, on: map[string]context.CancelFunc{}}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
-			return nil // the client is gone, and so are we
+			return
 		}
 		s.breathe()
 		m := new(message)
