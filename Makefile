@@ -40,13 +40,14 @@ bin/.peers: test/peers/package.json test/peers/package-lock.json test/peers/.npm
 	npm ci --prefix test/peers
 	mkdir -p bin && touch $@
 
-fixtures: ## build the servers of other libraries that tests talk to
+fixtures: ## build the servers and clients of other libraries that tests talk to
 	mkdir -p bin/fixtures
-	$(GO) build -C test/fixtures -o ../../bin/fixtures/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
-	$(GO) build -C test/fixtures -o ../../bin/fixtures/ ./gosdk ./mcpgo
+	for name in server client; do $(GO) build -C test/fixtures -o ../../bin/fixtures/everything-$$name github.com/modelcontextprotocol/go-sdk/conformance/everything-$$name; done
+	$(GO) build -C test/fixtures -o ../../bin/fixtures/ ./gosdk ./mcpgo ./oneera
 
 test: deps ## all tests with the race detector
 	$(GO) test -race ./...
+	$(GO) test -C test/fixtures -race ./...
 
 focus-test: ## a part: make focus-test PKG=./internal/wire RUN=TestScan
 	$(GO) test -race -count=1 -v -run '$(RUN)' $(PKG)

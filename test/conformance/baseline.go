@@ -25,11 +25,14 @@ func (a accepted) covers(route string, d difference) bool {
 		(a.Route == "" || a.Route == route)
 }
 
-// loadBaselines reads baseline-SUITE.yml of every suite, by the suite's name.
+// loadBaselines reads baseline-NAME.yml for every name that a cell uses.
 func loadBaselines(tools *harness.Toolbox) (map[string][]accepted, error) {
 	all := make(map[string][]accepted)
-	for _, s := range suites() {
-		name := filepath.Join(tools.Root, "test", "conformance", "baseline-"+s.name+".yml")
+	for _, c := range matrix() {
+		if _, read := all[c.baseline()]; read {
+			continue
+		}
+		name := filepath.Join(tools.Root, "test", "conformance", "baseline-"+c.baseline()+".yml")
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
@@ -43,7 +46,7 @@ func loadBaselines(tools *harness.Toolbox) (map[string][]accepted, error) {
 				return nil, fmt.Errorf("%s: entry %d: scenario, check, gateway and reason are required", name, i+1)
 			}
 		}
-		all[s.name] = entries
+		all[c.baseline()] = entries
 	}
 	return all, nil
 }

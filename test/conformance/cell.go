@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,22 +20,40 @@ const (
 	cellLimit  = 4 * time.Minute
 )
 
+// The routes: where a suite's client connects to and what is behind it. On the
+// two crossings the server knows only the era that the client does not speak.
 const (
 	routeDirect       = "direct"
 	routeServersHTTP  = "servers-http"
 	routeServersStdio = "servers-stdio"
 	routeMCPHTTP      = "mcp-http"
 	routeMCPStdio     = "mcp-stdio"
+	routeCrossHTTP    = "cross-http"
+	routeCrossStdio   = "cross-stdio"
+)
+
+const (
+	eraLegacy = "legacy"
+	eraModern = "modern"
 )
 
 // suite is one set of scenarios of one release of the official suite.
 type suite struct {
-	name      string
-	pkg       string   // folder below node_modules
-	args      []string // what selects the set
-	one       []string // what goes with --scenario instead of args
-	stateless bool     // which fixture speaks this era over HTTP
-	scored    string   // requirement file; empty: every scenario is scored
+	name   string
+	pkg    string   // folder below node_modules
+	args   []string // what selects the set
+	one    []string // what goes with --scenario instead of args
+	era    string   // what the suite speaks
+	scored string   // requirement file; empty: every scenario is scored
+	client bool     // the suite is the server and examines a client
+}
+
+// otherEra is what a server of a crossing speaks.
+func (s suite) otherEra() string {
+	if s.era == eraModern {
+		return eraLegacy
+	}
+	return eraModern
 }
 
 // cell is one run of one suite over one route.
@@ -49,26 +66,50 @@ func (c cell) String() string { return c.suite.name + "@" + c.route }
 
 func (c cell) isDirect() bool { return c.route == routeDirect }
 
+func (c cell) crosses() bool { return c.route == routeCrossHTTP || c.route == routeCrossStdio }
+
+// baseline names the file of the differences that are accepted in this cell.
+func (c cell) baseline() string {
+	if c.crosses() {
+		return "cross-" + c.suite.name
+	}
+	return c.suite.name
+}
+
 func suites() []suite {
-	requirements := func(rev string, stateless bool) suite {
+	revision := func(rev, era string) suite {
 		return suite{
 			name: rev, pkg: "conformance-0-2", args: []string{"--requirements", rev},
-			one: []string{"--spec-version", rev}, stateless: stateless,
+			one: []string{"--spec-version", rev}, era: era,
 			scored: filepath.Join("conformance-0-2", "requirements", rev+".yaml"),
 		}
 	}
+	client := func(s suite) suite {
+		s.name, s.client = "client-"+s.name, true
+		return s
+	}
+	legacy, modern := revision("2025-11-25", eraLegacy), revision("2026-07-28", eraModern)
 	return []suite{
-		{name: "0.1.16", pkg: "conformance-0-1", args: []string{"--suite", "all"}},
-		requirements("2025-11-25", false),
-		requirements("2026-07-28", true),
+		{name: "0.1.16", pkg: "conformance-0-1", args: []string{"--suite", "all"}, era: eraLegacy},
+		legacy, modern, client(legacy), client(modern),
+	}
+}
+
+// routes are those of one suite, the direct one first. A suite that examines
+// clients is itself the server, over HTTP.
+func (s suite) routes() []string {
+	if s.client {
+		return []string{routeDirect, routeServersHTTP}
+	}
+	return []string{
+		routeDirect, routeServersHTTP, routeServersStdio, routeMCPHTTP, routeMCPStdio, routeCrossHTTP, routeCrossStdio,
 	}
 }
 
 func matrix() []cell {
-	routes := []string{routeDirect, routeServersHTTP, routeServersStdio, routeMCPHTTP, routeMCPStdio}
 	var cells []cell
 	for _, s := range suites() {
-		for _, r := range routes {
+		for _, r := range s.routes() {
 			cells = append(cells, cell{suite: s, route: r})
 		}
 	}
@@ -103,6 +144,9 @@ func runCell(ctx context.Context, tools *harness.Toolbox, o options, c cell, dir
 	}
 	ctx, cancel := context.WithTimeout(ctx, cellLimit)
 	defer cancel()
+	if c.suite.client {
+		return runClientSuite(ctx, tools, o, c, dir)
+	}
 	url, stop, err := startTarget(ctx, tools, o, c, dir)
 	if err != nil {
 		return nil, err
@@ -112,61 +156,4 @@ func runCell(ctx context.Context, tools *harness.Toolbox, o options, c cell, dir
 		err = serr
 	}
 	return r, err
-}
-
-// startTarget starts what the suite is to talk to and returns its URL.
-func startTarget(ctx context.Context, tools *harness.Toolbox, o options, c cell, dir string) (string, func() error, error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	bin := tools.Fixture("everything-server")
-	if strings.HasSuffix(c.route, "-stdio") {
-		return startGateway(ctx, o, c, dir, harness.Server{Command: bin}, noStop)
-	}
-	addr, err := harness.FreeAddr()
-	if err != nil {
-		return "", nil, err
-	}
-	fixture, err := harness.Start(harness.Command{
-		Path: bin, Args: []string{"-http=" + addr, fmt.Sprintf("-stateless=%t", c.suite.stateless)},
-		Log: filepath.Join(dir, "fixture.log"),
-	})
-	if err != nil {
-		return "", nil, err
-	}
-	// The go-sdk fixture knows no graceful end, so its exit code says nothing.
-	url := "http://" + addr + "/mcp"
-	if err := harness.WaitTCP(ctx, fixture, addr); err != nil {
-		return "", nil, joinStop(err, fixture.Stop)
-	}
-	if c.isDirect() {
-		return url, fixture.Stop, nil
-	}
-	return startGateway(ctx, o, c, dir, harness.Server{URL: url}, fixture.Stop)
-}
-
-func noStop() error { return nil }
-
-// startGateway puts the gateway in front of the one server and returns the URL
-// of the route; before is what must be stopped after the gateway.
-func startGateway(ctx context.Context, o options, c cell, dir string, server harness.Server, before func() error) (string, func() error, error) {
-	config := harness.NewConfig(map[string]harness.Server{"fixture": server})
-	config.Prefix = new(string)
-	g, err := harness.StartGateway(ctx, o.gateway, dir, config)
-	if err != nil {
-		return "", nil, joinStop(err, before)
-	}
-	path := "/mcp"
-	if strings.HasPrefix(c.route, "servers-") {
-		path = "/servers/fixture/mcp"
-	}
-	stop := func() error { return joinStop(g.Stop(), before) }
-	return "http://" + g.Addr + path, stop, nil
-}
-
-// joinStop stops something and keeps the first error.
-func joinStop(err error, stop func() error) error {
-	if serr := stop(); err == nil {
-		return serr
-	}
-	return err
 }

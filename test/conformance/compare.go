@@ -47,7 +47,8 @@ func rank(status string) int {
 func compare(direct, gateway map[string][]check) []difference {
 	var all []difference
 	for _, name := range sortedKeys(direct, gateway) {
-		d, g := keyed(direct[name]), keyed(gateway[name])
+		split := several(direct[name], gateway[name])
+		d, g := keyed(direct[name], split), keyed(gateway[name], split)
 		for _, key := range sortedKeys(d, g) {
 			diff := difference{
 				scenario: name, check: key, direct: status(d, key), gateway: status(g, key),
@@ -68,16 +69,35 @@ func status(m map[string]check, key string) string {
 	return absent
 }
 
-// keyed names each check by its id, and by its occurrence when a scenario makes
-// a check of one id several times.
-func keyed(checks []check) map[string]check {
+// several finds the ids that one run uses for checks of several names: there the
+// id alone does not say which check it is.
+func several(runs ...[]check) map[string]bool {
+	split := make(map[string]bool)
+	for _, checks := range runs {
+		name := make(map[string]string)
+		for _, c := range checks {
+			if known, ok := name[c.ID]; ok && known != c.Name {
+				split[c.ID] = true
+			}
+			name[c.ID] = c.Name
+		}
+	}
+	return split
+}
+
+// keyed names each check by its id, with its name where the id has several, and
+// by its occurrence when a scenario makes the same check several times.
+func keyed(checks []check, split map[string]bool) map[string]check {
 	m := make(map[string]check, len(checks))
 	seen := make(map[string]int)
 	for _, c := range checks {
-		seen[c.ID]++
 		key := c.ID
-		if n := seen[c.ID]; n > 1 {
-			key = fmt.Sprintf("%s#%d", c.ID, n)
+		if split[c.ID] {
+			key += "/" + c.Name
+		}
+		seen[key]++
+		if n := seen[key]; n > 1 {
+			key = fmt.Sprintf("%s#%d", key, n)
 		}
 		m[key] = c
 	}
@@ -99,7 +119,7 @@ func sortedKeys[V any](maps ...map[string]V) []string {
 	return keys
 }
 
-// baseName is the check's id without the occurrence.
+// baseName is the check without the occurrence.
 func baseName(key string) string {
 	id, _, _ := strings.Cut(key, "#")
 	return id

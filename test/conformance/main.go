@@ -5,14 +5,25 @@
 // One run of one suite is a cell, named SUITE@ROUTE: the suite 0.1.16 (all
 // scenarios) or one of the frozen requirement sets 2025-11-25 and 2026-07-28;
 // the route direct, or one of servers-http, servers-stdio, mcp-http, mcp-stdio
-// (the gateway's route and how the fixture behind it is reached).
+// (the gateway's route and how the fixture behind it is reached), or cross-http
+// and cross-stdio: there the server knows only the era that the suite does not
+// speak (test/fixtures/oneera), and the direct run is one within the era.
+//
+// The suites client-2025-11-25 and client-2026-07-28 examine a client: directly
+// the go-sdk's everything-client, on servers-http the gateway that stands between
+// that client and the suite's server. Scenarios of authorization are left out.
+//
+// What may come out worse through the gateway is in baseline-*.yml, each entry
+// with the reason why no gateway could do better.
 //
 //	go run ./test/conformance                                  # the whole matrix
 //	go run ./test/conformance -direct                          # the reference only
 //	go run ./test/conformance -only 2026-07-28@servers-http -v # one cell, explained
 //
-// The last line is "conformance: CELL=PASSED/SCORED …"; the exit code is 1 when
-// a check is worse through the gateway than directly, or a scored scenario fails.
+// The last line is "conformance: CELL=PASSED/SCORED …", above it a line for each
+// cell that says how many checks are worse with and without a baseline entry; the
+// exit code is 1 when a check is worse without one, when an entry is not needed
+// any more, or when a scored scenario fails directly.
 package main
 
 import (
@@ -48,7 +59,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ok, err := run(ctx, o, os.Stdout)
+	var ok bool
+	var err error
+	if args := flag.Args(); len(args) > 0 && args[0] == driveCommand {
+		ok, err = true, drive(ctx, args[1:])
+	} else {
+		ok, err = run(ctx, o, os.Stdout)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 	}
@@ -68,7 +85,7 @@ func run(ctx context.Context, o options, w io.Writer) (bool, error) {
 	if len(cells) == 0 {
 		return false, fmt.Errorf("-only %q names no cell; cells are %s", o.only, strings.Join(cellNames(matrix()), " "))
 	}
-	if err := tools.BuildFixtures(ctx, "everything-server"); err != nil {
+	if err := tools.BuildFixtures(ctx, "everything-server", "everything-client", "oneera"); err != nil {
 		return false, err
 	}
 	if o.gateway == "" && needsGateway(cells) {

@@ -6,13 +6,14 @@ import (
 	"strings"
 )
 
-// report prints every difference and failing scored scenario, then the line that
-// measures.md asks for, and returns whether all promises are kept.
+// report prints what broke a promise (verbose: every difference), a line for each
+// cell through the gateway, and last the line that measures.md asks for. It
+// returns whether all promises are kept.
 func report(w io.Writer, o options, cells []cell, results map[string]*result, baselines map[string][]accepted) bool {
 	p := printer{w: w, verbose: o.verbose}
 	used := make(map[string]map[accepted]bool)
 	ok := true
-	var fields []string
+	var fields, lines []string
 	for _, c := range cells {
 		r := results[c.String()]
 		fields = append(fields, fmt.Sprintf("%s=%d/%d", c, r.passed(), len(r.scored)))
@@ -20,15 +21,20 @@ func report(w io.Writer, o options, cells []cell, results map[string]*result, ba
 			ok = p.failing(c, r) && ok
 			continue
 		}
-		if used[c.suite.name] == nil {
-			used[c.suite.name] = make(map[accepted]bool)
+		if used[c.baseline()] == nil {
+			used[c.baseline()] = make(map[accepted]bool)
 		}
 		direct := results[cell{suite: c.suite, route: routeDirect}.String()]
-		diffs := compare(direct.scenarios, r.scenarios)
-		ok = p.differences(c, r, diffs, baselines[c.suite.name], used[c.suite.name]) && ok
+		n := p.differences(c, r, compare(direct.scenarios, r.scenarios), baselines[c.baseline()], used[c.baseline()])
+		lines = append(lines, fmt.Sprintf("cell %s passed=%d scored=%d baseline=%d worse=%d better=%d",
+			c, r.passed(), len(r.scored), n.accepted, n.worse, n.better))
+		ok = n.worse == 0 && ok
 	}
 	if o.only == "" && o.scenario == "" && !o.direct {
 		ok = p.stale(baselines, used) && ok
+	}
+	for _, l := range lines {
+		p.printf("%s\n", l)
 	}
 	p.printf("conformance: %s\n", strings.Join(fields, " "))
 	return ok
@@ -43,6 +49,13 @@ type printer struct {
 func (p printer) printf(format string, args ...any) {
 	if _, err := fmt.Fprintf(p.w, format, args...); err != nil {
 		panic(err)
+	}
+}
+
+// detail is for those who ask for it.
+func (p printer) detail(format string, args ...any) {
+	if p.verbose {
+		p.printf(format, args...)
 	}
 }
 
@@ -64,29 +77,35 @@ func (p printer) failing(c cell, r *result) bool {
 	return ok
 }
 
-func (p printer) differences(c cell, r *result, diffs []difference, known []accepted, used map[accepted]bool) bool {
-	ok := true
+// count says how many checks of a cell came out otherwise than directly:
+// better, worse with a reason in the baseline, and worse without.
+type count struct{ better, accepted, worse int }
+
+func (p printer) differences(c cell, r *result, diffs []difference, known []accepted, used map[accepted]bool) count {
+	var n count
 	for _, d := range diffs {
 		d.message = p.shorten(d.message)
-		kind := "better"
-		if d.worse() {
-			kind = "WORSE"
-			if a, found := find(known, c.route, d); found {
-				used[a] = true
-				kind = "accepted (" + a.Reason + ")"
-			} else {
-				ok = false
+		a, found := find(known, c.route, d)
+		switch {
+		case !d.worse():
+			n.better++
+			p.detail("better %s %s\n", c, d)
+		case found:
+			n.accepted++
+			used[a] = true
+			p.detail("accepted (%s) %s %s\n", a.Reason, c, d)
+		default:
+			n.worse++
+			p.printf("WORSE %s %s\n", c, d)
+			if d.details != "" {
+				p.detail("    %s\n", line(d.details, 4000))
 			}
 		}
-		p.printf("%s %s %s\n", kind, c, d)
-		if p.verbose && d.worse() && d.details != "" {
-			p.printf("    %s\n", line(d.details, 4000))
-		}
 	}
-	if !ok || p.verbose {
+	if n.worse > 0 || p.verbose {
 		p.printf("    results and logs of %s: %s\n", c, r.dir)
 	}
-	return ok
+	return n
 }
 
 func find(known []accepted, route string, d difference) (accepted, bool) {
@@ -101,10 +120,10 @@ func find(known []accepted, route string, d difference) (accepted, bool) {
 // stale refuses baseline entries that nothing needed: a baseline only shrinks.
 func (p printer) stale(baselines map[string][]accepted, used map[string]map[accepted]bool) bool {
 	ok := true
-	for _, s := range suites() {
-		for _, a := range baselines[s.name] {
-			if !used[s.name][a] {
-				p.printf("stale baseline entry in baseline-%s.yml: %s/%s\n", s.name, a.Scenario, a.Check)
+	for _, name := range sortedKeys(baselines) {
+		for _, a := range baselines[name] {
+			if !used[name][a] {
+				p.printf("stale baseline entry in baseline-%s.yml: %s/%s %s\n", name, a.Scenario, a.Check, a.Route)
 				ok = false
 			}
 		}

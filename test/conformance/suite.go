@@ -20,6 +20,7 @@ import (
 // check is one assertion as the suite wrote it to checks.json.
 type check struct {
 	ID      string          `json:"id"`
+	Name    string          `json:"name"`
 	Status  string          `json:"status"`
 	Message string          `json:"errorMessage"`
 	Details json.RawMessage `json:"details"`
@@ -66,26 +67,46 @@ func runSuite(ctx context.Context, tools *harness.Toolbox, o options, c cell, ur
 		args = append(args, c.suite.args...)
 	}
 	cmd := exec.CommandContext(ctx, tools.Node, args...)
+	log := filepath.Join(dir, "suite.log")
+	if _, err := runLogged(ctx, cmd, log); err != nil {
+		return nil, fmt.Errorf("run the suite: %w", err)
+	}
+	r := &result{dir: dir}
+	var err error
+	if r.scenarios, err = readChecks(out, "server-"); err != nil {
+		return nil, fmt.Errorf("%w (see %s)", err, log)
+	}
+	need, err := requirements(tools, c.suite)
+	if err != nil {
+		return nil, err
+	}
+	r.scored = need.Server
+	if c.suite.scored == "" {
+		r.scored = sortedKeys(r.scenarios)
+	}
+	r.scored = selected(r.scored, o.scenario)
+	return r, nil
+}
+
+// runLogged runs a program with its output in a file. That it ended with another
+// code than 0 is told and no error.
+func runLogged(ctx context.Context, cmd *exec.Cmd, log string) (success bool, err error) {
 	text, err := cmd.CombinedOutput()
-	if werr := os.WriteFile(filepath.Join(dir, "suite.log"), text, 0o600); werr != nil {
-		return nil, werr
+	if werr := os.WriteFile(log, text, 0o600); werr != nil {
+		return false, werr
 	}
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || ctx.Err() != nil) {
-		return nil, fmt.Errorf("run the suite: %w (see %s)", err, dir)
+		return false, fmt.Errorf("%w (see %s)", err, log)
 	}
-	r := &result{dir: dir}
-	if r.scenarios, err = readChecks(out); err != nil {
-		return nil, fmt.Errorf("%w (see %s)", err, filepath.Join(dir, "suite.log"))
-	}
-	r.scored, err = scoredScenarios(tools, o, c.suite, r)
-	return r, err
+	return err == nil, nil
 }
 
 // readChecks collects the checks.json of every scenario folder. Their names are
-// "server-SCENARIO-TIMESTAMP"; a scenario may itself contain dashes.
-func readChecks(out string) (map[string][]check, error) {
-	name := regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+// "SCENARIO-TIMESTAMP", for suites that examine servers with a prefix; a
+// scenario may itself contain dashes.
+func readChecks(out, prefix string) (map[string][]check, error) {
+	name := regexp.MustCompile(`^` + prefix + `(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
 	files, err := filepath.Glob(filepath.Join(out, "*", "checks.json"))
 	if err != nil {
 		return nil, err
@@ -112,41 +133,43 @@ func readChecks(out string) (map[string][]check, error) {
 	return scenarios, nil
 }
 
-// scoredScenarios is the requirement file's server list, or everything that ran
-// when the suite has no such file.
-func scoredScenarios(tools *harness.Toolbox, o options, s suite, r *result) ([]string, error) {
-	var scored []string
-	if s.scored != "" {
-		text, err := os.ReadFile(tools.Peer(s.scored))
-		if err != nil {
-			return nil, err
-		}
-		var file struct {
-			Server []string `yaml:"server"`
-		}
-		if err := yaml.Unmarshal(text, &file); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.scored, err)
-		}
-		scored = file.Server
-	} else {
-		for name := range r.scenarios {
-			scored = append(scored, name)
-		}
-	}
-	if o.scenario != "" {
-		scored = intersect(scored, o.scenario)
-	}
-	sort.Strings(scored)
-	return scored, nil
+// requirement is a requirement file of the suite: what is scored, and what runs
+// besides.
+type requirement struct {
+	Server    []string `yaml:"server"`
+	Client    []string `yaml:"client"`
+	NotScored []struct {
+		Scenario string `yaml:"scenario"`
+		Leg      string `yaml:"leg"`
+	} `yaml:"not_scored"`
 }
 
-func intersect(scored []string, name string) []string {
-	for _, s := range scored {
-		if s == name {
-			return []string{name}
+// requirements reads the suite's file; a suite without one requires nothing.
+func requirements(tools *harness.Toolbox, s suite) (requirement, error) {
+	var need requirement
+	if s.scored == "" {
+		return need, nil
+	}
+	text, err := os.ReadFile(tools.Peer(s.scored))
+	if err != nil {
+		return need, err
+	}
+	if err := yaml.Unmarshal(text, &need); err != nil {
+		return need, fmt.Errorf("%s: %w", s.scored, err)
+	}
+	return need, nil
+}
+
+// selected are the names in order, or the one that was asked for.
+func selected(names []string, only string) []string {
+	var all []string
+	for _, name := range names {
+		if only == "" || name == only {
+			all = append(all, name)
 		}
 	}
-	return nil
+	sort.Strings(all)
+	return all
 }
 
 // line shortens text to one line for a report.

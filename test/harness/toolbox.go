@@ -90,14 +90,15 @@ func (t *Toolbox) Fixture(name string) string {
 	return filepath.Join(t.Bin, "fixtures", name)
 }
 
-// BuildFixtures builds the named Go fixture servers: everything-server (the
-// go-sdk's conformance server), gosdk and mcpgo. They live in a module of their
-// own so that the product's go.mod names no server SDK for their sake.
+// BuildFixtures builds the named Go fixtures: everything-server and
+// everything-client (the go-sdk's programs for the conformance suites), gosdk and
+// mcpgo, and oneera. They live in a module of their own so that the product's
+// go.mod names no server SDK for their sake.
 func (t *Toolbox) BuildFixtures(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		pkg := "./" + name
-		if name == "everything-server" {
-			pkg = "github.com/modelcontextprotocol/go-sdk/conformance/everything-server"
+		if strings.HasPrefix(name, "everything-") {
+			pkg = "github.com/modelcontextprotocol/go-sdk/conformance/" + name
 		}
 		if err := t.goBuild(ctx, filepath.Join(t.Root, "test", "fixtures"), t.Fixture(name), pkg); err != nil {
 			return err
