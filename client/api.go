@@ -136,6 +136,19 @@ func (c *Client) Reload(ctx context.Context) (*Reloaded, error) {
 	return &r, c.send(ctx, http.MethodPost, "/api/v1/config/reload", nil, &r)
 }
 
+// Keys lists the keys that seal what clients carry for the service, by their ids.
+func (c *Client) Keys(ctx context.Context) (*Keys, error) {
+	var k Keys
+	return &k, c.get(ctx, "/api/v1/keys", &k)
+}
+
+// RotateKeys has a new key seal; the one before it still opens what it sealed,
+// older ones are gone. It is a Conflict if the keys stand in the configuration.
+func (c *Client) RotateKeys(ctx context.Context) (*Keys, error) {
+	var k Keys
+	return &k, c.send(ctx, http.MethodPost, "/api/v1/keys/rotate", nil, &k)
+}
+
 // Runtime returns figures of the Go runtime of the service.
 func (c *Client) Runtime(ctx context.Context) (*Runtime, error) {
 	var r Runtime

@@ -150,6 +150,27 @@ type Config struct {
 	Settings []Setting `json:"settings"`
 }
 
+// Where the keys of a service are from.
+const (
+	KeysFromFile          = "file"          // of the state directory
+	KeysFromConfiguration = "configuration" // seal_keys
+)
+
+// Keys are the keys that seal what clients carry for the service. The keys
+// themselves are never shown.
+type Keys struct {
+	Source string `json:"source"`         // file or configuration
+	File   string `json:"file,omitempty"` // of source file
+	Keys   []Key  `json:"keys"`           // the one that seals is the first
+}
+
+// Key is one of them.
+type Key struct {
+	ID      string    `json:"id"` // 8 hex digits, the same on every replica
+	Created time.Time `json:"created,omitzero"`
+	Seals   bool      `json:"seals"` // every key opens, one seals
+}
+
 // ValidateRequest asks whether a text would be a valid user's configuration file.
 type ValidateRequest struct {
 	Text string `json:"text"`

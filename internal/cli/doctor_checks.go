@@ -50,7 +50,7 @@ func examineConfig() (*config.Config, finding) {
 // examineFiles looks at what only the owner may open, and at what is left over.
 func examineFiles(running bool) []finding {
 	var out []finding
-	for _, private := range []struct{ what, path string }{{"socket", paths.Socket()}, {"token", paths.Token()}, {"API token", paths.APIToken()}, {"API token for reading", paths.APIReadToken()}} {
+	for _, private := range []struct{ what, path string }{{"socket", paths.Socket()}, {"token", paths.Token()}, {"API token", paths.APIToken()}, {"API token for reading", paths.APIReadToken()}, {"seal keys", paths.SealKeys()}} {
 		info, err := os.Stat(private.path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

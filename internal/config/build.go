@@ -42,7 +42,7 @@ func (b *builder) build() *Config {
 	for _, name := range slices.Sorted(maps.Keys(b.raw.Toolsets)) {
 		c.Toolsets = append(c.Toolsets, b.toolset(name, b.raw.Toolsets[name]))
 	}
-	c.Principals = b.principals()
+	c.Principals, c.SealKeys = b.principals(), b.sealKeys()
 	b.checkPatterns(yamlx.Path{"pinned_tools"}, b.raw.PinnedTools)
 	b.checkService(c)
 	b.checkPrefix(c)

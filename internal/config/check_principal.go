@@ -4,7 +4,10 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 
+	"durward"
+	"durward/internal/seal"
 	"durward/internal/secret"
 	"durward/internal/yamlx"
 )
@@ -77,4 +80,33 @@ func isVisible(text string) bool {
 		}
 	}
 	return true
+}
+
+// sealKeys reads the keys. They are known as secrets even where they are written out.
+func (b *builder) sealKeys() []durward.SealKey {
+	at := yamlx.Path{"seal_keys"}
+	if count := len(b.raw.SealKeys); b.layers.has(at) && (count == 0 || count > seal.MaxKeys) {
+		b.layers.report(yamlx.CodeRange, at, "names %d keys; give 1 to %d, or remove it to have one generated into the state directory", count, seal.MaxKeys)
+		return nil
+	}
+	var keys []durward.SealKey
+	for i, raw := range b.raw.SealKeys {
+		here := at.In(strconv.Itoa(i))
+		text, ok := b.tryExpand(here, string(raw))
+		if !ok {
+			continue
+		}
+		b.refs.remember(text)
+		key, err := durward.ParseSealKey(text)
+		if err != nil {
+			b.layers.report(yamlx.CodeValue, here, "is no key: %s", message(err))
+			continue
+		}
+		b.refs.remember(key.Reveal())
+		if other := slices.IndexFunc(keys, key.Equal); other >= 0 {
+			b.layers.report(codeConflict, here, "is a key that stands further up already; remove one")
+		}
+		keys = append(keys, key)
+	}
+	return keys
 }

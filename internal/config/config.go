@@ -17,7 +17,8 @@ type Config struct {
 	Listen         string // host:port; port 0 picks a free one
 	Loopback       bool   // Listen can be reached from this machine only
 	Auth           Auth
-	Principals     []Principal // sorted by name
+	Principals     []Principal       // sorted by name
+	SealKeys       []durward.SealKey // the first seals, all open; none: those of the key file
 	Insecure       bool
 	TLS            TLS
 	TrustedProxies []netip.Prefix

@@ -18,6 +18,7 @@ import (
 
 	"durward"
 	"durward/internal/config"
+	"durward/internal/secret"
 	"durward/internal/yamlx"
 )
 
@@ -108,7 +109,8 @@ func revealed(c *config.Config) any {
 
 // differ compares what a configuration says.
 func differ(want, got any) string {
-	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Config{}), cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }))
+	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Config{}), cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
+		cmp.Comparer(func(a, b secret.Value) bool { return a.Equal(b.Reveal()) }))
 }
 
 func glob(t *testing.T, pattern string, least int) []string {

@@ -26,6 +26,13 @@ type file struct {
 	// letter, then up to 63 lower-case letters, digits, dots, hyphens and
 	// underscores. local is reserved. Only with auth: token. Default none.
 	Principals map[string]principalFile `yaml:"principals" sensitive:"true"`
+	// SealKeys seal what clients carry for the service: tokens of requests that wait
+	// for input, ids of tasks and sessions, cursors. The first seals, all open.
+	// Replicas that stand for each other have the same ones. 1 to 8 keys as durward
+	// keys new prints them. References are replaced; a key that is written out can be
+	// read by who reads this file. Default: keys that are generated into the state
+	// directory (0600), and rotated with durward keys rotate.
+	SealKeys []yamlx.Text `yaml:"seal_keys" references:"true" sensitive:"true"`
 	// Insecure permits an address that other machines can reach without TLS:
 	// tokens then cross the network in the clear. Default false.
 	Insecure bool `yaml:"insecure"`

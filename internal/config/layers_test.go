@@ -184,6 +184,7 @@ servers:
   files: {command: x, args: ["${env:TOKEN}"], env: {A: "${env:TOKEN}", B: "${file:token}"}}
   web: {url: "https://mcp.example/${env:TOKEN}", headers: {Authorization: "Bearer ${env:TOKEN}", X-Api-Key: literal-key}, proxy: "http://u:${env:TOKEN}@proxy.example"}
 principals: {ci: {token: "ci--${env:TOKEN}"}, ann: {token: literal-key-of-ann}}
+seal_keys: ["${file:seal.key}", AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=]
 `)
 	holder := struct {
 		Config *config.Config
@@ -194,7 +195,7 @@ principals: {ci: {token: "ci--${env:TOKEN}"}, ann: {token: literal-key-of-ann}}
 	hidden := struct{ c *config.Config }{c}
 	var shown []string
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
-		for _, what := range []any{c, *c, holder, &holder, c.Servers, c.Principals, c.Secrets(), c.Settings()} {
+		for _, what := range []any{c, *c, holder, &holder, c.Servers, c.Principals, c.SealKeys, c.Secrets(), c.Settings()} {
 			shown = append(shown, fmt.Sprintf(verb, what))
 		}
 	}
@@ -204,7 +205,7 @@ principals: {ci: {token: "ci--${env:TOKEN}"}, ann: {token: literal-key-of-ann}}
 		t.Fatal(err)
 	}
 	for _, text := range append(shown, string(data)) {
-		for _, value := range []string{"s3cr3t-value", "file-token", "literal-key"} {
+		for _, value := range []string{"s3cr3t-value", "file-token", "literal-key", "Hx4dHBsa", "AAECAwQF", "[31 30 29", "[0 1 2 3"} {
 			if strings.Contains(text, value) || strings.Contains(text, fmt.Sprintf("%x", value)) {
 				t.Errorf("shows %s: %.2000s", value, text)
 			}
@@ -215,6 +216,12 @@ principals: {ci: {token: "ci--${env:TOKEN}"}, ann: {token: literal-key-of-ann}}
 	}
 	if !c.Principals[0].Token.Equal("literal-key-of-ann") || !c.Principals[1].Token.Equal("ci--s3cr3t-value") {
 		t.Error("the tokens of principals are not there")
+	}
+	if len(c.SealKeys) != 2 || c.SealKeys[0].Bytes()[0] != 31 || c.SealKeys[1].Bytes()[0] != 0 {
+		t.Error("the keys are not there")
+	}
+	if got := c.Redact(c.SealKeys[0].Reveal() + " " + c.SealKeys[1].Reveal()); got != secret.Mask+" "+secret.Mask {
+		t.Error(got)
 	}
 	if got := c.Redact("literal-key-of-ann"); got != secret.Mask {
 		t.Error(got)

@@ -42,8 +42,6 @@ func TestEveryLimitIsNamedByAMessage(t *testing.T) {
 		"keep_alive":          "a time after which something is sent",
 		"session_idle":        "an unused session ends without a word, the next request gets 404",
 		"resume_events":       "limits.resume is named for it",
-		"resume_total":        "limits.resume is named for it",
-		"resume_for":          "limits.resume is named for it",
 		"stream_queue":        "a reader that falls behind is disconnected and resumes",
 		"stream_queue_events": "a reader that falls behind is disconnected and resumes",
 		"backoff_first":       "a time after which something is tried",

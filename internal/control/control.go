@@ -56,6 +56,15 @@ type Configuration interface {
 	Reload() error
 }
 
+// Keys looks at and rotates the keys that seal what clients carry. No method gives
+// a key away.
+type Keys interface {
+	List() client.Keys
+	// Rotate has a new key seal and returns what List does then. The error is of
+	// kind Conflict if the keys stand in the configuration.
+	Rotate() (client.Keys, error)
+}
+
 // Options configure the API. All are required but those that say otherwise.
 type Options struct {
 	Service       Service
@@ -63,6 +72,7 @@ type Options struct {
 	Steering      Steering
 	Offer         Offer
 	Configuration Configuration
+	Keys          Keys
 	// Watch has f called with what happens until stop is called. f does not block.
 	Watch func(f func(client.Event)) (stop func())
 	// Authorize says who sends a request and what that caller may do, or why it may

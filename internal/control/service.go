@@ -30,6 +30,18 @@ func (a *api) reload(w http.ResponseWriter, _ *request) error {
 	return writeJSON(w, http.StatusOK, client.Reloaded{File: st.Config.File, Servers: len(st.Servers)})
 }
 
+func (a *api) listKeys(w http.ResponseWriter, _ *request) error {
+	return writeJSON(w, http.StatusOK, a.opt.Keys.List())
+}
+
+func (a *api) rotateKeys(w http.ResponseWriter, _ *request) error {
+	keys, err := a.opt.Keys.Rotate()
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, keys)
+}
+
 func (a *api) listServers(w http.ResponseWriter, _ *request) error {
 	return writeJSON(w, http.StatusOK, client.ServerList{Servers: a.opt.Service.Status().Servers})
 }

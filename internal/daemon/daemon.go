@@ -56,6 +56,7 @@ type Service struct {
 	changes sync.Mutex // serialises what changes the configuration, running or on disk
 
 	secrets atomic.Pointer[secret.Matcher] // of config
+	sealing atomic.Pointer[sealing]        // of config, or of the key file; set with changes held
 
 	mu      sync.Mutex // guards all below
 	config  *config.Config
@@ -144,6 +145,12 @@ func (s *Service) takeState() error {
 
 func (s *Service) startGateway() error {
 	opt := s.gatewayOptions(s.config)
+	keys, err := sealingOf(s.config)
+	if err != nil {
+		return err
+	}
+	s.sealing.Store(keys)
+	opt.SealKeys = keys.secrets()
 	if s.config.Auth == config.AuthToken {
 		secret, err := identity.LoadToken(paths.Token())
 		if err != nil {

@@ -76,9 +76,16 @@ func (s *Service) take(next *config.Config) error {
 	if err != nil {
 		return err
 	}
+	keys, err := sealingOf(next)
+	if err != nil {
+		return err
+	}
 	before := s.secrets.Swap(next.Secrets()) // a server that fails at once may print what it was given
 	if err := s.gateway.Reload(s.gatewayOptions(next)); err != nil {
 		s.secrets.Store(before)
+		return err
+	}
+	if err := s.useSealing(keys); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -54,7 +54,7 @@ const (
 	nonceSize = 12
 )
 
-// NewRing makes a ring. It needs at least one key.
+// NewRing makes a ring of 1 to MaxKeys keys.
 func NewRing(keys ...durward.SealKey) (*Ring, error) {
 	r := new(Ring)
 	if err := r.Replace(keys...); err != nil {
@@ -63,10 +63,11 @@ func NewRing(keys ...durward.SealKey) (*Ring, error) {
 	return r, nil
 }
 
-// Replace puts other keys in place of the ring's: a rotation. The first seals.
+// Replace puts other keys, 1 to MaxKeys, in place of the ring's: a rotation. The
+// first seals.
 func (r *Ring) Replace(keys ...durward.SealKey) error {
-	if len(keys) == 0 {
-		return durward.Errorf(durward.Invalid, "seal", "there is no key")
+	if len(keys) == 0 || len(keys) > MaxKeys {
+		return durward.Errorf(durward.Invalid, "seal", "there are %d keys; it takes 1 to %d", len(keys), MaxKeys)
 	}
 	openers := make([]opener, 0, len(keys))
 	for _, k := range keys {

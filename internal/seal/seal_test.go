@@ -135,6 +135,9 @@ func TestARingNeedsKeys(t *testing.T) {
 	if _, err := seal.NewRing(durward.NewSealKey(), durward.SealKey{}); durward.KindOf(err) != durward.Invalid {
 		t.Errorf("the zero value: %v", err)
 	}
+	if _, err := seal.NewRing(slices.Repeat([]durward.SealKey{durward.NewSealKey()}, seal.MaxKeys+1)...); durward.KindOf(err) != durward.Invalid {
+		t.Errorf("too many: %v", err)
+	}
 	// What cannot be put in place leaves the old keys there.
 	r := ring(t, durward.NewSealKey())
 	token := r.Seal(seal.Task, "", nil)
