@@ -18,9 +18,9 @@ type asking struct {
 // asked takes a request of a legacy server: sampling, elicitation or roots. It is
 // put to the requester of the call it belongs to. One that does not say which
 // call that is, as over stdio, is put to somebody only if all calls in flight
-// are of one principal and one session; otherwise the server gets an error. A
-// request for roots while nobody calls is answered with none: nobody is there,
-// so nobody grants any, and a server that insists on an answer can start.
+// are of one requester; otherwise the server gets an error. A request for roots
+// while nobody calls is answered with none: nobody is there, so nobody grants
+// any, and a server that insists on an answer can start.
 func (c *conn) asked(r *exchange.ServerRequest) {
 	s := c.s
 	s.mu.Lock()
@@ -32,7 +32,7 @@ func (c *conn) asked(r *exchange.ServerRequest) {
 	}
 	p := c.calls[r.Related]
 	if r.Related == 0 {
-		p = c.attribute(true)
+		p = c.requester(r)
 	}
 	switch {
 	case p != nil && p.out != nil && len(c.asks) < s.opt.Limits.Asks:
@@ -46,6 +46,27 @@ func (c *conn) asked(r *exchange.ServerRequest) {
 		s.tally("unattributed-request", 1)
 		c.answerAsync(r.ID, refusal(wire.CodeInternal, "the gateway cannot tell which of its clients this request is for; send it during the call it belongs to"))
 	}
+}
+
+// requester returns the call that a request without any relation belongs to, as
+// far as that can be told (see attribute). Of several calls of one requester it
+// is the newest that declared what is asked for; if none did, the newest, whose
+// edge says what is missing. mu is held.
+func (c *conn) requester(r *exchange.ServerRequest) *pending {
+	newest := c.attribute(true)
+	if newest == nil {
+		return nil
+	}
+	var able *pending
+	for _, p := range c.calls {
+		if p.out != nil && (able == nil || p.id > able.id) && exchange.Missing(p.capabilities, r.Method, r.Params) == "" {
+			able = p
+		}
+	}
+	if able == nil {
+		return newest
+	}
+	return able
 }
 
 // idle reports whether no requester has a call in flight. mu is held.
@@ -64,7 +85,7 @@ func (c *conn) put(p *pending, r *exchange.ServerRequest) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	a := &asking{call: p.id, cancel: cancel}
 	c.asks[r.ID] = a
-	p.asks++
+	p.asking()
 	out := p.out
 	s.tasks.Go(func() {
 		defer cancel()
@@ -84,7 +105,7 @@ func (c *conn) settleAsk(id uint64, a *asking) bool {
 	}
 	delete(c.asks, id)
 	if p := c.calls[a.call]; p != nil {
-		p.asks--
+		p.asked()
 	}
 	return true
 }
@@ -113,7 +134,7 @@ func (c *conn) withdrawn(params []byte) {
 	}
 	delete(c.asks, id)
 	if p := c.calls[a.call]; p != nil {
-		p.asks--
+		p.asked()
 	}
 	a.cancel()
 }

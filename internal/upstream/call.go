@@ -10,9 +10,6 @@ import (
 	"durward/internal/wire"
 )
 
-// Attempts at one call: the second only after the first was provably not delivered.
-const maxTries = 2
-
 // staleHeaders marks a Reply of Do; see [StaleHeaders]. No server can send it:
 // it stands in a field that is otherwise filled from results only.
 const staleHeaders = "\x00stale-headers"
@@ -28,31 +25,24 @@ func StaleHeaders(r exchange.Reply) bool { return r.Error != nil && r.ResultType
 // durward.Timeout: the deadline passed; durward.Unauthenticated: the server
 // refuses our credentials). What the server says during the call goes to out,
 // which must not be nil. The call ends with ctx or at its deadline, whichever is
-// first: req.Deadline, or the one configured for its method. The bytes of req
-// must not change any more.
+// first: req.Deadline, or the one configured for its method, which does not run
+// while the requester is asked something. The bytes of req must not change any
+// more. Attempts of the Reply is how often the server may have executed the
+// request: more than once only if the operator said that it may (retry.go).
 func (s *Server) Do(ctx context.Context, key Key, req *exchange.Request, out exchange.Stream) exchange.Reply {
-	deadline := s.deadline(req)
-	if err := s.admit(ctx, deadline); err != nil {
+	e := errand{key: key, req: req, out: out, deadline: s.deadline(req)}
+	if err := s.admit(ctx, e.deadline); err != nil {
 		return exchange.Fail(err)
 	}
 	defer s.leave()
-	for try := 1; ; try++ {
-		if ctx.Err() != nil {
-			return exchange.Fail(durward.Errorf(durward.Unavailable, s.op(), "the requester left before the call was sent; nothing was executed"))
-		}
-		c, p, err := s.acquire(ctx, key, req, out, deadline)
-		if err != nil {
-			return exchange.Fail(err)
-		}
-		r, err := c.roundTrip(ctx, p, req, deadline)
-		if err != nil {
-			return exchange.Fail(err)
-		}
-		if r.Fault == nil {
-			r.Reply.Era = c.opened.Era
+	for {
+		c, r, err := s.attempt(ctx, &e)
+		if err == nil && r.Fault == nil {
+			r.Reply.Era, r.Reply.Attempts = c.opened.Era, e.sent
 			return r.Reply
 		}
-		if reply, over := s.faulted(ctx, c, r.Fault, try); over {
+		if reply, over := s.unanswered(ctx, &e, c, r, err); over {
+			reply.Attempts = e.sent
 			return reply
 		}
 	}
@@ -74,20 +64,20 @@ func (s *Server) deadline(req *exchange.Request) time.Time {
 }
 
 // acquire puts a call on the table of a connection, waiting for one if necessary.
-func (s *Server) acquire(ctx context.Context, key Key, req *exchange.Request, out exchange.Stream, deadline time.Time) (*conn, *pending, error) {
+func (s *Server) acquire(ctx context.Context, e *errand) (*conn, *pending, error) {
 	const rounds = 4 // the other era, a restart, and a connection that died at once
 	base := false
 	var last error
 	for range rounds {
 		s.mu.Lock()
-		l, a, err := s.find(key, req, base)
+		l, a, err := s.find(e.key, &e.req.Client, base)
 		if err == nil && a == nil {
 			c := l.up
 			l.idleSince = time.Time{}
 			p := s.enter(c, caller)
-			p.key, p.out, p.level, p.legacy, p.tool = key, out, req.LogLevel, req.Client.Era != wire.Modern, req.Method == wire.MethodToolsCall
+			p.ours(e)
 			c.note(p)
-			level := s.levelFor(c, req.LogLevel)
+			level := s.levelFor(c, e.req.LogLevel)
 			s.mu.Unlock()
 			if level != "" {
 				c.tellLevel(level)
@@ -96,7 +86,7 @@ func (s *Server) acquire(ctx context.Context, key Key, req *exchange.Request, ou
 		}
 		s.mu.Unlock()
 		if a != nil {
-			err = s.await(ctx, a, deadline)
+			err = s.await(ctx, a, e.deadline)
 		}
 		switch {
 		case err == nil || errors.As(err, new(errAborted)):
@@ -114,11 +104,11 @@ func (s *Server) acquire(ctx context.Context, key Key, req *exchange.Request, ou
 }
 
 // find returns the link of a request, with an attempt to wait for unless it is up. mu is held.
-func (s *Server) find(key Key, req *exchange.Request, base bool) (*link, *attempt, error) {
+func (s *Server) find(key Key, client *exchange.Client, base bool) (*link, *attempt, error) {
 	if err := s.refusal(); err != nil {
 		return nil, nil, err
 	}
-	l, err := s.route(key, &req.Client, base)
+	l, err := s.route(key, client, base)
 	if err != nil || l.up != nil {
 		return l, nil, err
 	}
@@ -191,17 +181,45 @@ func (c *conn) roundTrip(ctx context.Context, p *pending, req *exchange.Request,
 	}
 	var r *exchange.Response
 	var err error
-	select {
-	case r = <-p.answer:
-	case <-ctx.Done():
-		r, err = c.giveUp(p, ctx.Err())
-	case <-expired:
-		r, err = c.giveUp(p, context.DeadlineExceeded)
+	for wait := true; wait; {
+		wait = false
+		select {
+		case r = <-p.answer:
+		case <-ctx.Done():
+			r, err = c.giveUp(p, ctx.Err())
+		case <-expired:
+			if left := c.unused(p, deadline, req.Deadline); left > 0 {
+				expired, wait = p.alarm(left), true
+				continue
+			}
+			r, err = c.giveUp(p, context.DeadlineExceeded)
+		}
 	}
 	c.s.mu.Lock()
 	c.s.recycle(p)
 	c.s.mu.Unlock()
 	return r, err
+}
+
+// askedMost bounds by how much questions to the requester can put off the
+// deadline of a call, in all.
+const askedMost = time.Hour
+
+// unused returns how much of the time of a call is left at its deadline: the time
+// during which its requester was asked something is not the server's. A deadline
+// of the requester's own stays as it is.
+func (c *conn) unused(p *pending, deadline, own time.Time) time.Duration {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.calls[p.id] != p {
+		return 0 // it was answered at this moment
+	}
+	deadline = deadline.Add(min(p.waited(), askedMost))
+	left := time.Until(earlier(own, deadline))
+	if left > 0 && p.asks > 0 {
+		left = max(left, 100*time.Millisecond) // it grows until the answer comes
+	}
+	return left
 }
 
 // unsent turns a refusal of Send into a fault. When the connection ended at the
@@ -246,83 +264,6 @@ func (c *conn) giveUp(p *pending, cause error) (*exchange.Response, error) {
 	return nil, durward.Errorf(durward.Unknown, s.op(), "cancelled by the requester; the request was sent and may have been executed")
 }
 
-// faulted decides what a call without an answer comes to; over is false when it
-// is to be tried again.
-func (s *Server) faulted(ctx context.Context, c *conn, f *exchange.Fault, try int) (reply exchange.Reply, over bool) {
-	if f.StaleHeaders && !f.Delivered {
-		return s.stale(ctx, c), true
-	}
-	kind := durward.Kind(f.Kind)
-	if f.NoSession {
-		s.renew(c)
-	} else {
-		s.suspect(c, kind)
-		c.settleDown(kind)
-	}
-	if !f.Delivered && try < maxTries && ctx.Err() == nil && retryable(kind, f) {
-		return exchange.Reply{}, false
-	}
-	message := f.Message
-	if c.over() {
-		message = explain(message, c.lastWords())
-	}
-	switch {
-	case f.Delivered && kind != durward.Unauthenticated && kind != durward.Denied && kind != durward.Timeout:
-		return exchange.Fail(durward.Errorf(durward.Unknown, s.op(), "the request may have been executed: %s", message)), true
-	case kind == durward.Internal || kind == durward.Unknown:
-		kind = durward.Unavailable
-	}
-	return exchange.Fail(durward.Errorf(kind, s.op(), "%s", message)), true
-}
-
-// retryable reports whether trying once more can come out differently.
-func retryable(kind durward.Kind, f *exchange.Fault) bool {
-	return f.NoSession || kind == durward.Unavailable || kind == durward.Unknown || kind == durward.Internal
-}
-
-// settleDown waits a moment for a connection whose calls begin to fail to be out
-// of use, because the calls' faults come before Closed: a retry must not pick the
-// dying one again, and the error should say how the server ended.
-func (c *conn) settleDown(kind durward.Kind) {
-	if kind != durward.Unavailable && kind != durward.Unknown && kind != durward.Internal {
-		return
-	}
-	timer := time.NewTimer(250 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-c.left:
-	case <-timer.C:
-	}
-}
-
-func (c *conn) over() bool {
-	select {
-	case <-c.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// lastWords says how the server behind a connection that is over ended (B26).
-func (c *conn) lastWords() string {
-	return c.s.retire(c, deathGrace)
-}
-
-// stale has the tool list read anew because its headers were refused.
-func (s *Server) stale(ctx context.Context, c *conn) exchange.Reply {
-	if p, err := s.primaryConn(ctx); err == nil {
-		c = p
-	}
-	err := durward.Errorf(durward.Unavailable, s.op(), "the server refused the headers that mirror the arguments; nothing was executed. Its tool list was read anew: call again")
-	if refused := c.refresh(ctx, 1<<kindTools); refused != nil {
-		err = durward.Errorf(durward.Unavailable, s.op(), "the server refused the headers that mirror the arguments, nothing was executed, and its tool list could not be read anew: %w", refused)
-	}
-	reply := exchange.Fail(err)
-	reply.ResultType = staleHeaders
-	return reply
-}
-
 // call makes a call of our own and returns the result of it. The error has
 // durward's kinds; one the server answered with is a *wire.CodeError.
 func (c *conn) call(ctx context.Context, method string, params []byte) (exchange.Reply, error) {
@@ -344,7 +285,11 @@ func (c *conn) callWithin(ctx context.Context, method string, params []byte, dea
 	case err != nil:
 		return exchange.Reply{}, err
 	case r.Fault != nil:
-		return exchange.Reply{}, durward.Errorf(durward.Kind(r.Fault.Kind), s.op(), "%s", r.Fault.Message)
+		err := durward.Errorf(durward.Kind(r.Fault.Kind), s.op(), "%s", r.Fault.Message)
+		if r.Fault.RetryAfter > 0 {
+			err.Err = errPutOff
+		}
+		return exchange.Reply{}, err
 	case r.Error != nil:
 		return exchange.Reply{}, codeError(r.Error)
 	}

@@ -211,6 +211,7 @@ func (s *Server) end(c *conn, m *exchange.Closed) {
 		c.remove(p)
 		s.deliver(p, &exchange.Response{ID: id, Fault: &exchange.Fault{
 			Kind: uint8(durward.Unknown), Delivered: true, Message: "the connection ended: " + m.Fault.Message,
+			Again: m.Phase == exchange.PhaseReady, // it was not us who ended it
 		}})
 	}
 	for id, a := range c.asks {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"durward"
@@ -84,10 +85,11 @@ func (s *Server) survey(now time.Time) time.Duration {
 }
 
 // examine looks at one connection and probes it when it should have said
-// something and did not, or when calls on it fail. mu is held.
+// something and did not, or when calls on it fail. A server that waits for the
+// answer of a requester has nothing to say. mu is held.
 func (s *Server) examine(c *conn, ticking bool) {
 	h := &c.health
-	if c.busy == 0 && !h.abandoned && !h.suspected {
+	if (c.busy == 0 && !h.abandoned || len(c.asks) > 0) && !h.suspected {
 		h.silent = 0
 		return
 	}
@@ -129,6 +131,9 @@ func (s *Server) probe(c *conn) {
 	if err == nil || c.health.alive || c.closed != nil {
 		return
 	}
+	if len(c.asks) > 0 && durward.KindOf(err) == durward.Timeout {
+		return // it may not read anything but the answer it waits for
+	}
 	if silence := time.Duration(c.health.silent) * s.tick(); c.tools > 0 && durward.KindOf(err) == durward.Timeout && silence < silentFor*s.opt.Spec.HealthEvery {
 		return // a tool that keeps a single-threaded server busy; see silentFor
 	}
@@ -151,7 +156,7 @@ func pause(c *conn, d time.Duration) {
 }
 
 // probeOnce asks a legacy server by ping and a modern one by server/discover. An
-// error the server answers with is a sign of life.
+// error the server answers with is a sign of life, and so is that it is busy.
 func (s *Server) probeOnce(c *conn) error {
 	method := wire.MethodPing
 	if c.opened.Era == wire.Modern {
@@ -159,7 +164,7 @@ func (s *Server) probeOnce(c *conn) error {
 	}
 	limit := min(probeEach, s.opt.Spec.HealthEvery)
 	_, err := c.callWithin(context.Background(), method, nil, time.Now().Add(limit))
-	if isCode(err) {
+	if isCode(err) || errors.Is(err, errPutOff) {
 		return nil
 	}
 	return err

@@ -126,30 +126,30 @@ func severity(level string) int {
 }
 
 // attribute returns the newest call that something without any relation can
-// belong to: all calls in flight are of one principal, and with sameSession of
-// one session, and no call of anybody else was given up a moment ago, which the
-// server may still be working at. Otherwise nil. mu is held.
-func (c *conn) attribute(sameSession bool) *pending {
+// belong to: all calls in flight are of one principal, and with sameRequester of
+// one session and client, and no call of anybody else was given up a moment ago,
+// which the server may still be working at. Otherwise nil. mu is held.
+func (c *conn) attribute(sameRequester bool) *pending {
 	var newest *pending
 	for _, p := range c.calls {
 		if p.out == nil {
 			continue
 		}
-		if newest != nil && !p.key.same(newest.key, sameSession) {
+		if newest != nil && !p.key.same(newest.key, sameRequester) {
 			return nil
 		}
 		if newest == nil || p.id > newest.id {
 			newest = p
 		}
 	}
-	if newest == nil || c.ghost.contradicts(newest.key, sameSession) {
+	if newest == nil || c.ghost.contradicts(newest.key, sameRequester) {
 		return nil
 	}
 	return newest
 }
 
-func (k Key) same(other Key, sameSession bool) bool {
-	return k.Principal == other.Principal && (!sameSession || k.Session == other.Session)
+func (k Key) same(other Key, sameRequester bool) bool {
+	return k.Principal == other.Principal && (!sameRequester || k == other)
 }
 
 // ghost remembers whose calls were given up: the server may go on with them and
@@ -158,7 +158,7 @@ type ghost struct {
 	until      time.Time
 	key        Key
 	principals bool // of more than one principal
-	sessions   bool // of more than one session
+	requesters bool // of more than one session or client
 }
 
 // haunt notes a call that was given up. mu is held.
@@ -169,15 +169,15 @@ func (c *conn) haunt(k Key) {
 		*g = ghost{key: k}
 	}
 	g.principals = g.principals || g.key.Principal != k.Principal
-	g.sessions = g.sessions || g.key != k
+	g.requesters = g.requesters || g.key != k
 	g.until = now.Add(ghostFor)
 }
 
-func (g *ghost) contradicts(k Key, sameSession bool) bool {
+func (g *ghost) contradicts(k Key, sameRequester bool) bool {
 	if time.Now().After(g.until) {
 		return false
 	}
-	return g.principals || sameSession && g.sessions || !g.key.same(k, sameSession)
+	return g.principals || sameRequester && g.requesters || !g.key.same(k, sameRequester)
 }
 
 // SetLevel tells legacy servers to send log messages of this level and above;

@@ -15,7 +15,10 @@ import (
 // several, and whom a request of the server itself may be put to.
 type Key struct {
 	Principal string
-	Session   string
+	Session   string // of a legacy client
+	// Client tells modern clients apart, which have no session, by what they call
+	// themselves. That is unverified: it makes one be asked less often, never more.
+	Client string
 }
 
 // Server is one configured MCP server. It is safe for concurrent use. Whoever

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"durward/internal/exchange"
+	"durward/internal/wire"
 )
 
 // pendingKind says who waits for an answer.
@@ -28,7 +29,12 @@ type pending struct {
 	level  string          // least severe log message wanted; "" = none asked for
 	legacy bool            // the requester is of the legacy era
 	tool   bool            // it is a tools/call
-	asks   int             // requests of the server that wait for this requester
+
+	capabilities []byte // of the requester, raw
+
+	asks  int           // requests of the server that wait for this requester
+	since time.Time     // there are any
+	past  time.Duration // there were any before that
 
 	answer chan *exchange.Response // one slot
 	timer  *time.Timer             // stopped while it is not on the table; nil before its first use
@@ -53,6 +59,12 @@ func (s *Server) enter(c *conn, kind pendingKind) *pending {
 		c.busy++
 	}
 	return p
+}
+
+// ours takes over what of a caller's call matters while it is on the table. mu is held.
+func (p *pending) ours(e *errand) {
+	p.key, p.out, p.level, p.capabilities = e.key, e.out, e.req.LogLevel, e.req.Client.Capabilities
+	p.legacy, p.tool = e.req.Client.Era != wire.Modern, e.req.Method == wire.MethodToolsCall
 }
 
 // note counts a caller's call, once its fields are set. mu is held.
@@ -85,6 +97,28 @@ func (c *conn) remove(p *pending) {
 		close(c.drained)
 		c.drained = nil
 	}
+}
+
+// asking notes that the requester is asked one thing more. mu is held.
+func (p *pending) asking() {
+	if p.asks++; p.asks == 1 {
+		p.since = time.Now()
+	}
+}
+
+// asked notes that it is asked one thing less. mu is held.
+func (p *pending) asked() {
+	if p.asks--; p.asks == 0 {
+		p.past += time.Since(p.since)
+	}
+}
+
+// waited is how long the server waited for the requester until now. mu is held.
+func (p *pending) waited() time.Duration {
+	if p.asks > 0 {
+		return p.past + time.Since(p.since)
+	}
+	return p.past
 }
 
 // recycle keeps p for another call. mu is held; p is on no table and its slot is empty.
