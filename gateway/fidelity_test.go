@@ -110,9 +110,10 @@ func TestArgumentsAreByteFaithful(t *testing.T) {
 }
 
 // A result type that the client did not declare is no valid answer to it
-// (2026-07-28, basic/index "ResultType"); one that it did declare passes untouched.
+// (2026-07-28, basic/index "ResultType"); one that it did declare passes untouched,
+// but for the id of the task.
 func TestTaskResultsNeedTheExtension(t *testing.T) {
-	const task = `{"resultType":"task","task":{"taskId":"t-1","status":"working","ttlMs":60000,"x":1e400}}`
+	const task = `{"resultType":"task","status":"working" , "taskId" : "t-1","ttlMs":60000,"x":1e400}`
 	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	c := g.modern("/servers/h/mcp")
 	if a := call(t, c, "raw", `{"raw":`+wire.Quote(task)+`}`); a.Code() != wire.CodeMissingCapability {
@@ -120,7 +121,8 @@ func TestTaskResultsNeedTheExtension(t *testing.T) {
 	}
 	a := do(t, c, "tools/call", `{"name":"raw","arguments":{"raw":`+wire.Quote(task)+`},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
 		`"io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}`)
-	if string(a.Msg.Result) != task {
+	sealed := wire.Get(a.Msg.Result, "taskId")
+	if want := strings.Replace(task, `"t-1"`, string(sealed), 1); string(a.Msg.Result) != want || string(sealed) == `"t-1"` {
 		t.Errorf("declared: %s %s", a.Msg.Result, a.Msg.Error)
 	}
 }

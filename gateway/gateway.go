@@ -62,6 +62,7 @@ type Gateway struct {
 	limits   Limits
 
 	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
+	tasks    taskTable     // legacy tasks of sessions
 	watchers sync.Map      // *Watcher -> Watcher
 	stopping chan struct{} // closed when Close begins; ends subscriptions
 	stopOnce sync.Once
@@ -99,6 +100,7 @@ func New(opt Options) (*Gateway, error) {
 		Redact: opt.Redact,
 		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel,
 		Upstream: opt.Limits.upstream(), Catalog: opt.Limits.catalog(), Log: opt.Log, State: g.stateChanged,
+		TaskStatus: g.taskStatus,
 	})
 	edges, err := newEdges((*core)(g), opt)
 	if err != nil {

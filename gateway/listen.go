@@ -28,11 +28,22 @@ func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) e
 	if err != nil {
 		return exchange.Fail(err)
 	}
-	out.Notify(wire.NoteAcknowledged, acknowledged(p.in.ID, filter, uris))
+	tasks, err := g.followTasks(ctx, p, wire.Get(want, "taskIds"), len(subs))
+	if err != nil {
+		return exchange.Fail(err)
+	}
+	defer tasks.close()
+	out.Notify(wire.NoteAcknowledged, acknowledged(p.in.ID, filter, uris, tasks.honoured()))
 	defer g.set.Listen(p.in.Route, p.in.Client.Era, filter, feed)()
-	select {
-	case <-ctx.Done():
-	case <-g.stopping:
+	for {
+		select {
+		case <-tasks.ready:
+			tasks.tell(ctx, feed)
+			continue
+		case <-ctx.Done():
+		case <-g.stopping:
+		}
+		break
 	}
 	return exchange.Reply{Result: wire.AppendObject(nil, nil, nil, subscriptionMeta(p.in.ID), wire.Member{Name: "resultType", Value: []byte(`"complete"`)}), ResultType: "complete"}
 }
@@ -91,7 +102,7 @@ func subscriptionMeta(id []byte) wire.Member {
 	return wire.Member{Name: "_meta", Value: wire.AppendObject(nil, nil, nil, wire.Member{Name: wire.MetaSubscriptionID, Value: id})}
 }
 
-func acknowledged(id []byte, f federation.Filter, uris [][]byte) []byte {
+func acknowledged(id []byte, f federation.Filter, uris, tasks [][]byte) []byte {
 	var honoured []wire.Member
 	for _, kind := range []struct {
 		name string
@@ -102,15 +113,23 @@ func acknowledged(id []byte, f federation.Filter, uris [][]byte) []byte {
 		}
 	}
 	if len(uris) > 0 {
-		list := []byte{'['}
-		for i, uri := range uris {
-			if i > 0 {
-				list = append(list, ',')
-			}
-			list = append(list, uri...)
-		}
-		honoured = append(honoured, wire.Member{Name: "resourceSubscriptions", Value: append(list, ']')})
+		honoured = append(honoured, wire.Member{Name: "resourceSubscriptions", Value: array(uris)})
+	}
+	if len(tasks) > 0 {
+		honoured = append(honoured, wire.Member{Name: "taskIds", Value: array(tasks)})
 	}
 	return wire.AppendObject(nil, nil, nil, subscriptionMeta(id),
 		wire.Member{Name: "notifications", Value: wire.AppendObject(nil, nil, nil, honoured...)})
+}
+
+// array renders raw values as a JSON array.
+func array(values [][]byte) []byte {
+	list := []byte{'['}
+	for i, value := range values {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		list = append(list, value...)
+	}
+	return append(list, ']')
 }

@@ -15,15 +15,14 @@ type target struct {
 	server string
 	name   []byte         // the raw routing value to send; nil: as the caller wrote it
 	entry  *catalog.Entry // what the catalog knows of it; nil for relayed methods
+	task   *taskUse       // what it has to do with a task; nil: nothing
 }
 
 // firstStart bounds how long a request waits for a server that is coming up for
 // the first time. Servers that take longer are reported as missing.
 const firstStart = 30 * time.Second
 
-// resolve fills in who serves the request. Methods Durward knows have a fixed
-// place; others are relayed on a route to a single server, and refused elsewhere
-// since nothing says whose they are.
+// resolve fills in who serves the request.
 func (g *Gateway) resolve(ctx context.Context, p *passage) error {
 	switch p.in.Method {
 	case wire.MethodToolsCall:
@@ -34,7 +33,11 @@ func (g *Gateway) resolve(ctx context.Context, p *passage) error {
 		return g.resolvePrompt(ctx, p)
 	case wire.MethodResourcesRead:
 		p.serve = g.readResource
-		return g.resolveResource(ctx, p)
+		err := g.resolveResource(ctx, p)
+		if err == nil && p.isView() {
+			p.serve = g.readView
+		}
+		return err
 	case wire.MethodComplete:
 		p.serve = g.forward
 		return g.resolveReference(ctx, p)
@@ -54,25 +57,55 @@ func (g *Gateway) resolve(ctx context.Context, p *passage) error {
 		return g.resolveResource(ctx, p)
 	case wire.MethodSetLevel:
 		p.serve = g.setLevel
+	case wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksUpdate, wire.MethodTasksCancel, wire.MethodTasksList:
+		return g.resolveTask(p)
 	default:
-		return g.resolveUnknown(p)
+		return g.resolveUnknown(ctx, p)
 	}
 	_, err := g.view(p)
 	return err
 }
 
-func (g *Gateway) resolveUnknown(p *passage) error {
-	if p.in.Route.Kind != durward.RouteServer {
-		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "method " + clip(p.in.Method) +
-			" is not known here; on " + durward.Route{Kind: durward.RouteServer, Name: "NAME"}.String() + " it is passed to the server"}
-	}
-	if _, err := g.view(p); err != nil {
+// resolveUnknown finds the server of a method that we do not know. On the route to
+// one server it is that one, and what is said stays as it is, but for the sealed id
+// of a task. Elsewhere something has to say whose it is: a task, a resource, a tool
+// or a prompt.
+func (g *Gateway) resolveUnknown(ctx context.Context, p *passage) error {
+	view, err := g.view(p)
+	if err != nil {
 		return err
 	}
 	p.serve = g.forward
-	p.to.server = p.in.Route.Name
-	p.call.Server = p.to.server
+	params, own := &p.in.Params, p.in.Route.Kind == durward.RouteServer
+	switch {
+	case params.TaskID.Present() && (!own || strings.HasPrefix(p.in.Method, tasksPrefix) || g.isTaskID(p)):
+		g.aimAtTask(p, view)
+	case strings.HasPrefix(p.in.Method, tasksPrefix):
+		return methodNotFound(p.in.Method) // it could be about everybody's tasks
+	case own:
+		p.to.server, p.call.Server = p.in.Route.Name, p.in.Route.Name
+	case params.URI.Present():
+		return g.resolveResource(ctx, p)
+	case params.Name.Present():
+		return g.resolveNamed(ctx, p, "tool or prompt", either)
+	default:
+		return &wire.CodeError{Code: wire.CodeMethodNotFound, Message: "method " + clip(p.in.Method) +
+			" is not known here; on " + durward.Route{Kind: durward.RouteServer, Name: "NAME"}.String() + " it is passed to the server"}
+	}
 	return nil
+}
+
+// tasksPrefix begins the methods that are reserved for tasks (tasks extension,
+// "Reservations").
+const tasksPrefix = "tasks/"
+
+// isTaskID reports whether the taskId of a request is one that its caller was given.
+func (g *Gateway) isTaskID(p *passage) bool {
+	token, ok := p.in.Params.String(p.in.Params.TaskID)
+	if ok {
+		_, ok = g.openTaskID(p.in.Caller.Principal, token)
+	}
+	return ok
 }
 
 // view is what the caller's route offers to it.
@@ -89,41 +122,87 @@ func (g *Gateway) view(p *passage) (*catalog.View, error) {
 }
 
 func (g *Gateway) resolveTool(ctx context.Context, p *passage) error {
-	name, ok := p.in.Params.String(p.in.Params.Name)
-	if !ok {
-		return invalidParams("tools/call needs params.name, a string")
+	if err := g.resolveNamed(ctx, p, "tool", toolToCall); err != nil {
+		return err
 	}
-	if err := g.find(ctx, p, name, "tool", (*catalog.View).Tool); err != nil {
+	if err := g.checkCall(p); err != nil {
 		return err
 	}
 	return g.resolveFinder(ctx, p)
 }
 
+// checkCall refuses calls of tools that the caller cannot call, and is not listed.
+func (g *Gateway) checkCall(p *passage) error {
+	if why := p.to.entry.HiddenFrom(p.audience()); why != "" {
+		return invalidParams("unknown tool " + clip(p.call.FullName) + ": " + why)
+	}
+	if p.in.Params.Task.Present() {
+		return g.resolveAugmented(p)
+	}
+	return nil
+}
+
 func (g *Gateway) resolvePrompt(ctx context.Context, p *passage) error {
+	return g.resolveNamed(ctx, p, "prompt", prompt)
+}
+
+// resolveNamed finds what params.name names.
+func (g *Gateway) resolveNamed(ctx context.Context, p *passage, what string, look lookup) error {
 	name, ok := p.in.Params.String(p.in.Params.Name)
 	if !ok {
-		return invalidParams("prompts/get needs params.name, a string")
+		return invalidParams(clip(p.in.Method) + " needs params.name, a string")
 	}
-	return g.find(ctx, p, name, "prompt", (*catalog.View).Prompt)
+	return g.find(ctx, p, name, what, look)
+}
+
+// lookup finds a name in a view, nil if it is not there. The last time it is asked,
+// every server that could bring it has had its time.
+type lookup func(v *catalog.View, name string, last bool) (*catalog.Entry, error)
+
+// toolToCall finds a tool by its offered name, or else for an app by its own one.
+func toolToCall(v *catalog.View, name string, last bool) (*catalog.Entry, error) {
+	if e, ok := v.Tool(name); ok {
+		return e, nil
+	}
+	if !last { // with one more server it may be ambiguous
+		return nil, nil
+	}
+	return v.AppTool(name)
+}
+
+func prompt(v *catalog.View, name string, _ bool) (*catalog.Entry, error) {
+	e, _ := v.Prompt(name)
+	return e, nil
+}
+
+// either finds a tool, or else a prompt.
+func either(v *catalog.View, name string, last bool) (*catalog.Entry, error) {
+	if e, ok := v.Tool(name); ok {
+		return e, nil
+	}
+	return prompt(v, name, last)
 }
 
 // find looks a name up, and once more after the servers that are coming up had their time.
-func (g *Gateway) find(ctx context.Context, p *passage, name, what string, lookup func(*catalog.View, string) (*catalog.Entry, bool)) error {
+func (g *Gateway) find(ctx context.Context, p *passage, name, what string, look lookup) error {
 	view, err := g.view(p)
 	if err != nil {
 		return err
 	}
-	entry, ok := lookup(view, name)
-	if !ok {
-		if view, err = g.await(ctx, p, name); err != nil {
-			return err
-		}
-		if entry, ok = lookup(view, name); !ok {
-			return g.unknown(p, what, name)
+	entry, err := look(view, name, false)
+	if entry == nil && err == nil {
+		if view, err = g.await(ctx, p, name); err == nil {
+			entry, err = look(view, name, true)
 		}
 	}
-	p.aim(entry, name)
-	if entry.Offered != entry.Name {
+	switch {
+	case err != nil:
+		return err
+	case entry == nil:
+		return g.unknown(p, what, name)
+	}
+	p.aim(entry)
+	if entry.Name != name {
 		p.to.name = wire.AppendQuote(nil, entry.Name)
 	}
 	return nil
@@ -153,10 +232,11 @@ func orStarting(reason string) string {
 	return reason
 }
 
-// aim notes the catalog entry a request is for.
-func (p *passage) aim(entry *catalog.Entry, full string) {
+// aim notes the catalog entry a request is for. Whatever name the caller used, the
+// decision sees the one it is offered by.
+func (p *passage) aim(entry *catalog.Entry) {
 	p.to = target{server: entry.Server, entry: entry}
-	p.call.Server, p.call.Name, p.call.FullName, p.call.Risk = entry.Server, entry.Name, full, entry.Risk
+	p.call.Server, p.call.Name, p.call.FullName, p.call.Risk = entry.Server, entry.Name, entry.Offered, entry.Risk
 }
 
 // aimAt notes the resource, or template, that a request is for.
@@ -208,7 +288,7 @@ func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
 func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 	ref := p.in.Params.Ref.Of(p.in.Params.Raw)
 	if name, ok := wire.Unquote(wire.Get(ref, "name")); ok {
-		return g.find(ctx, p, name, "prompt", (*catalog.View).Prompt)
+		return g.find(ctx, p, name, "prompt", prompt)
 	}
 	uri, ok := wire.Unquote(wire.Get(ref, "uri"))
 	if !ok {

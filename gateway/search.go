@@ -206,13 +206,13 @@ func (g *Gateway) unwrap(ctx context.Context, p *passage) error {
 	in.ParamHeaders = nil // the client mirrored nothing of a tool that it was not listed
 	p.in = &in
 	p.call.Params, p.call.Arguments = raw, in.Params.Arguments.Of(raw)
-	if err := g.find(ctx, p, name, "tool", (*catalog.View).Tool); err != nil {
+	if err := g.find(ctx, p, name, "tool", toolToCall); err != nil {
 		return err
 	}
 	if isFinder(p.to.entry) {
 		return invalidParams(name + " is called directly, not through another tool")
 	}
-	return nil
+	return g.checkCall(p)
 }
 
 // innerArguments returns the arguments of the tool to call, byte for byte: the

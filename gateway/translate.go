@@ -16,7 +16,7 @@ func (g *Gateway) translate(p *passage, reply exchange.Reply) exchange.Reply {
 	case reply.Era == wire.EraUnknown:
 		return reply // the gateway's own
 	case caller == wire.Modern && reply.Error == nil:
-		return toModern(p, reply)
+		return g.sealTask(p, toModern(p, reply))
 	case caller == wire.Modern:
 		return modernError(reply)
 	case reply.Era == wire.Modern && reply.Error == nil:
@@ -24,7 +24,7 @@ func (g *Gateway) translate(p *passage, reply exchange.Reply) exchange.Reply {
 	case reply.Era == wire.Modern:
 		return legacyError(reply)
 	default:
-		return reply
+		return g.sealTask(p, reply)
 	}
 }
 

@@ -114,9 +114,9 @@ func (v *View) Shows(server string) bool {
 	return ok && (v.toolset == nil || len(v.parts[i].shelf.lists[Tool]) > 0)
 }
 
-// ListsTasks reports whether tasks/list can be passed to the only server of a
-// route: it declares it, and it tells callers apart, because each session or
-// principal has a process of its own.
+// TaskLister returns the server that tasks/list can be passed to, "" if there is
+// none: it is the only server of the route, declares it, and tells callers apart,
+// because each session or principal has a process of its own.
 //
 // A shared connection would list everybody's tasks. So would connections over
 // HTTP, whoever they are for: all of them bear the same credentials, and those,
@@ -124,12 +124,11 @@ func (v *View) Shows(server string) bool {
 // basic/utilities/tasks "Task Isolation and Access Control"). A process per
 // principal will do: the principal is our authorization context, and what its
 // tasks are is the same in all of its sessions.
-func (v *View) ListsTasks() bool {
-	if v.naming == prefixed || v.toolset != nil || len(v.parts) != 1 {
-		return false
+func (v *View) TaskLister() string {
+	if st := v.single(); !st.runsTasks() || !st.declares("tasks", "list") || !ownProcess(&v.parts[0].member.spec) {
+		return ""
 	}
-	m := v.parts[0].member
-	return m.stock.runsTasks() && m.stock.declares("tasks", "list") && ownProcess(&m.spec)
+	return v.parts[0].member.spec.Name
 }
 
 // ownProcess reports whether no two principals share a process of the server.

@@ -231,10 +231,10 @@ func TestWhoListsTasks(t *testing.T) {
 		cat := servers(t, catalog.Options{}, c.spec)
 		cat.Put(catalog.Snapshot{Server: "a", Tools: tools("t"), Era: c.era, Capabilities: []byte(runsTasks)})
 		caps, _ := described(t, cat, only("a"), catalog.Tasked)
-		if got := view(t, cat, only("a")).ListsTasks(); got != c.lists || strings.Contains(caps, `"list":`) != c.lists {
-			t.Errorf("%+v: %v %s", c.spec, got, caps)
+		if got := view(t, cat, only("a")).TaskLister(); (got == "a") != c.lists || strings.Contains(caps, `"list":`) != c.lists {
+			t.Errorf("%+v: %q %s", c.spec, got, caps)
 		}
-		if caps, _ = described(t, cat, all, catalog.Tasked); view(t, cat, all).ListsTasks() || strings.Contains(caps, `"list":`) {
+		if caps, _ = described(t, cat, all, catalog.Tasked); view(t, cat, all).TaskLister() != "" || strings.Contains(caps, `"list":`) {
 			t.Errorf("the aggregate lists tasks: %s", caps)
 		}
 		if caps, _ = described(t, cat, only("a"), catalog.Plain); strings.Contains(caps, `"tasks"`) {

@@ -61,7 +61,7 @@ func (v *View) ownCapabilities(st *stock, a Audience) []byte {
 			if a != Tasked || st.era == wire.Modern {
 				continue
 			}
-			if wire.Lookup(value, "list").Present() && !v.ListsTasks() {
+			if wire.Lookup(value, "list").Present() && v.TaskLister() == "" {
 				value = wire.AppendObject(nil, value, isList)
 			}
 		case "extensions":
@@ -121,7 +121,7 @@ func (v *View) mergedCapabilities(a Audience) []byte {
 }
 
 // mergedTasks is what legacy tasks can do on a route to many servers. They are not
-// listed: see [View.ListsTasks].
+// listed: see [View.TaskLister].
 func (v *View) mergedTasks() string {
 	if v.anyOffering(func(st *stock) bool { return st.runsTasks() && st.declares("tasks", "cancel") }) {
 		return `{"cancel":{},"requests":{"tools":{"call":{}}}}`
