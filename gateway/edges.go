@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"durward"
-	"durward/internal/exchange"
 	"durward/internal/identity"
+	"durward/internal/seal"
 	"durward/internal/session"
 	"durward/internal/transport"
 )
@@ -22,12 +22,14 @@ type edges struct {
 	done     sync.WaitGroup
 }
 
-func newEdges(core exchange.Core, opt Options) (*edges, error) {
+func newEdges(core *core, opt Options) (*edges, error) {
 	gate, err := identity.New(opt.Access.identity())
 	if err != nil {
 		return nil, err
 	}
-	store := session.New(opt.Limits.session())
+	sessions := opt.Limits.session()
+	sessions.Sealer, sessions.MaxID = sessionSeal{core.ring}, opt.Limits.sessionID()
+	store := session.New(sessions)
 	edge, err := transport.New(transport.Options{
 		Core: core, Auth: gate, Sessions: transport.SessionsOf(store), Limits: opt.Limits.transport(), KeepAlive: opt.Limits.KeepAlive,
 	})
@@ -38,6 +40,31 @@ func newEdges(core exchange.Core, opt Options) (*edges, error) {
 	e := &edges{Edge: edge, gate: gate, sessions: store, stop: cancel}
 	e.done.Go(func() { _ = store.Run(ctx) }) // it returns when ctx ends, with nothing to tell
 	return e, nil
+}
+
+// sessionID bounds the id of a session, in bytes. Its client has to send it as a
+// header, which proxies on the way may bound more strictly than we do.
+func (l *Limits) sessionID() int {
+	most := 4 << 10
+	if l.Header > 0 {
+		most = min(most, l.Header)
+	}
+	if l.Headers > 0 {
+		most = min(most, l.Headers/2)
+	}
+	return most
+}
+
+// sessionSeal makes the ids of legacy sessions, so that they outlive the process
+// and are known to replicas with the same keys.
+type sessionSeal struct{ ring *seal.Ring }
+
+func (s sessionSeal) Seal(bound string, state []byte) string {
+	return s.ring.Seal(seal.Session, bound, state)
+}
+
+func (s sessionSeal) Open(bound, token string) ([]byte, error) {
+	return s.ring.Open(seal.Session, bound, token)
 }
 
 // Close lets requests in flight finish for a moment and ends all sessions.

@@ -14,12 +14,14 @@ import (
 
 // Session is one conversation with a client. Its methods may be called from any goroutine.
 type Session struct {
-	store  *Store
-	caller durward.Caller // as the entrance knows it; Client is filled in by Greet
-	route  durward.Route
-	used   atomic.Int64           // Unix nanoseconds
-	facts  atomic.Pointer[facts]  // what initialize said
-	level  atomic.Pointer[string] // set by logging/setLevel; nil: never
+	store   *Store
+	id      string         // under which it is in the store
+	caller  durward.Caller // as the entrance knows it; Client is filled in by Greet
+	route   durward.Route
+	revived bool                   // it was begun in another process
+	used    atomic.Int64           // Unix nanoseconds
+	facts   atomic.Pointer[facts]  // what initialize said
+	level   atomic.Pointer[string] // set by logging/setLevel; nil: never
 
 	calls calls
 	asks  asks
@@ -29,6 +31,9 @@ type Session struct {
 	ended  bool
 	onEnd  []func()
 	endNow sync.Once
+
+	attach   sync.Once
+	attached atomic.Bool
 }
 
 type facts struct {

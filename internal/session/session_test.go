@@ -33,22 +33,22 @@ func open(t testing.TB, s *session.Store, principal string) *session.Session {
 	return opened
 }
 
-func id(s *session.Session) string { return string(s.Caller().Session) }
+func as(principal string) durward.Caller { return durward.Caller{Principal: principal} }
 
 func TestSessionsAreFoundByTheirOwnOnly(t *testing.T) {
 	s := session.New(session.Options{})
 	mine := open(t, s, "a")
-	if found, err := s.Find(id(mine), "a", durward.Route{}); err != nil || found != mine {
+	if found, err := s.Find(mine.ID(), as("a"), durward.Route{}); err != nil || found != mine {
 		t.Error(found, err)
 	}
 	for _, tt := range []struct {
 		id, principal string
 		route         durward.Route
 	}{
-		{"", "a", durward.Route{}}, {"x", "a", durward.Route{}}, {id(mine), "b", durward.Route{}},
-		{id(mine), "a", durward.Route{Kind: durward.RouteServer, Name: "x"}},
+		{"", "a", durward.Route{}}, {"x", "a", durward.Route{}}, {mine.ID(), "b", durward.Route{}},
+		{mine.ID(), "a", durward.Route{Kind: durward.RouteServer, Name: "x"}},
 	} {
-		if _, err := s.Find(tt.id, tt.principal, tt.route); durward.KindOf(err) != durward.NotFound {
+		if _, err := s.Find(tt.id, as(tt.principal), tt.route); durward.KindOf(err) != durward.NotFound {
 			t.Errorf("%+v: %v", tt, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestSessionsAreFoundByTheirOwnOnly(t *testing.T) {
 	}
 	s.End(mine)
 	s.End(mine)
-	if _, err := s.Find(id(mine), "a", durward.Route{}); err == nil || s.Len() != 0 {
+	if _, err := s.Find(mine.ID(), as("a"), durward.Route{}); err == nil || s.Len() != 0 {
 		t.Error("found after its end")
 	}
 }
@@ -86,7 +86,7 @@ func TestFullStoreEndsTheOldestIdle(t *testing.T) {
 	a1.OnEnd(func() { ended["a1"] = true })
 	a2.OnEnd(func() { ended["a2"] = true })
 	b1.OnEnd(func() { ended["b1"] = true })
-	if _, err := s.Find(id(a1), "a", durward.Route{}); err != nil { // a2 is the oldest now
+	if _, err := s.Find(a1.ID(), as("a"), durward.Route{}); err != nil { // a2 is the oldest now
 		t.Fatal(err)
 	}
 	b2 := open(t, s, "b") // b has no idle one of its own: the oldest of anybody
@@ -94,7 +94,7 @@ func TestFullStoreEndsTheOldestIdle(t *testing.T) {
 		t.Fatal(ended)
 	}
 	open(t, s, "b") // now it has: b2
-	if _, err := s.Find(id(b2), "b", durward.Route{}); err == nil || len(ended) != 1 {
+	if _, err := s.Find(b2.ID(), as("b"), durward.Route{}); err == nil || len(ended) != 1 {
 		t.Fatal(ended)
 	}
 	b1.Leave([]byte("1"))
@@ -289,7 +289,7 @@ func TestRunForgetsAndEnds(t *testing.T) {
 			t.Error("not forgotten")
 		}
 		time.Sleep(2 * time.Hour)
-		if _, err := store.Find(id(idle), "a", durward.Route{}); err == nil || store.Len() != 2 {
+		if _, err := store.Find(idle.ID(), as("a"), durward.Route{}); err == nil || store.Len() != 2 {
 			t.Error("idle: not ended", store.Len())
 		}
 		reader.Close()
@@ -309,7 +309,7 @@ func TestRunForgetsAndEnds(t *testing.T) {
 
 func TestIdleSessionsAreSmall(t *testing.T) {
 	const n = 1000
-	store := session.New(session.Options{})
+	store := session.New(session.Options{Sealer: newSealer(t)})
 	client := exchange.Client{Era: wire.Legacy, Revision: "2025-11-25", Info: []byte(`{"name":"a client of usual length","version":"1.2.3"}`),
 		Capabilities: []byte(`{"roots":{"listChanged":true},"sampling":{},"elicitation":{"form":{},"url":{}}}`)}
 	var before, after runtime.MemStats

@@ -3,6 +3,7 @@ package session
 import (
 	"container/list"
 	"context"
+	"crypto/rand"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,6 +23,14 @@ type Options struct {
 	Kept      outbox.Limits // limits.resume_events and limits.resume: per session, what a client may ask for again; default 256 events, 1 MiB
 	KeptTotal int64         // limits.resume_total: bytes of that in all sessions; default 64 MiB
 	KeptFor   time.Duration // limits.resume_for: how long after the answer; default 5 min
+
+	// Sealer makes the ids of sessions in the store, which then outlive the process
+	// (see [Store.Find]). Default: an id is the identifier itself and dies with the store.
+	Sealer Sealer
+	// MaxID bounds a sealed id in bytes; default 4 KiB, half of what one header may
+	// have. What a client said of itself is left out of an id that would be longer,
+	// and its session cannot be brought back.
+	MaxID int
 }
 
 func (o *Options) defaults() {
@@ -32,6 +41,7 @@ func (o *Options) defaults() {
 	setDefault(&o.Kept, outbox.Limits{Events: 256, Bytes: 1 << 20})
 	setDefault(&o.KeptTotal, 64<<20)
 	setDefault(&o.KeptFor, 5*time.Minute)
+	setDefault(&o.MaxID, 4<<10)
 }
 
 func setDefault[T comparable](at *T, value T) {
@@ -43,43 +53,65 @@ func setDefault[T comparable](at *T, value T) {
 
 // Store keeps the legacy sessions. Its methods may be called from any goroutine.
 type Store struct {
-	opts  Options
-	total atomic.Int64 // bytes kept for resumption, all sessions
+	opts     Options
+	instance instance     // random
+	total    atomic.Int64 // bytes kept for resumption, all sessions
 
-	mu   sync.Mutex // guards everything below
-	byID map[durward.SessionID]*list.Element
-	used *list.List // of *Session, the one used last in front
+	mu      sync.Mutex // guards everything below
+	byID    map[string]*list.Element
+	used    *list.List // of *Session, the one used last in front
+	revived int        // of those, how many were
+	ended   ends
 }
 
 // New makes an empty store. Run ends idle sessions.
 func New(opts Options) *Store {
 	opts.defaults()
-	return &Store{opts: opts, byID: make(map[durward.SessionID]*list.Element), used: list.New()}
+	s := &Store{opts: opts, byID: make(map[string]*list.Element), used: list.New()}
+	rand.Read(s.instance[:]) // never fails since Go 1.24
+	return s
 }
 
 // Open makes a session for a client that initialized. caller.Session is its
-// identifier; the bytes in client are copied. At the bound the session of the
-// same principal that was idle longest is ended, else the one of anybody; when
-// all are busy the error is of kind Unavailable and names the limit.
+// identifier; what the client names it by is [Session.ID]. The bytes in client are
+// copied. At the bound the session of the same principal that was idle longest is
+// ended, else the one of anybody; when all are busy the error is of kind
+// Unavailable and names the limit.
 func (s *Store) Open(caller durward.Caller, route durward.Route, client exchange.Client) (*Session, error) {
+	id, err := s.name(caller, route, client)
+	if err != nil {
+		return nil, err
+	}
 	fresh := s.Loose(caller, route)
+	fresh.id = id
 	fresh.Greet(client)
 	s.mu.Lock()
-	var evicted *Session
+	evicted, err := s.admit(fresh)
+	s.mu.Unlock()
+	if evicted != nil {
+		evicted.End()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return fresh, nil
+}
+
+// admit puts a session into the store. The caller ends the one that had to go for
+// it. s.mu is held.
+func (s *Store) admit(fresh *Session) (evicted *Session, err error) {
 	if s.used.Len() >= s.opts.Max {
-		if evicted = s.takeIdle(caller.Principal); evicted == nil {
-			s.mu.Unlock()
+		if evicted = s.takeIdle(fresh.caller.Principal); evicted == nil {
 			return nil, durward.Errorf(durward.Unavailable, "session",
 				"%d sessions are open and all are busy, which is the bound limits.sessions; end one or raise it", s.opts.Max)
 		}
 	}
 	fresh.touch()
-	s.byID[caller.Session] = s.used.PushFront(fresh)
-	s.mu.Unlock()
-	if evicted != nil {
-		evicted.End()
+	s.byID[fresh.id] = s.used.PushFront(fresh)
+	if fresh.revived {
+		s.revived++
 	}
-	return fresh, nil
+	return evicted, nil
 }
 
 // Loose makes a session that is in no store: that of a connection which is its
@@ -88,29 +120,37 @@ func (s *Store) Loose(caller durward.Caller, route durward.Route) *Session {
 	return newSession(s, caller, route)
 }
 
-// Find returns the session with that identifier and notes its use. A session of
-// another principal or route is not found (kind NotFound): that it exists is
-// nobody's business.
-func (s *Store) Find(id string, principal string, route durward.Route) (*Session, error) {
+// Find returns the session that its client names by id, and notes its use. One
+// that was begun in another process with the same keys is brought back, which is
+// subject to the bounds of Open. A session of another principal or route is not
+// found (kind NotFound): that it exists is nobody's business.
+func (s *Store) Find(id string, caller durward.Caller, route durward.Route) (*Session, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, ok := s.byID[durward.SessionID(id)]
-	if ok {
-		if found := at.Value.(*Session); found.caller.Principal == principal && found.route == route {
-			found.touch()
-			s.used.MoveToFront(at)
-			return found, nil
-		}
+	at, ok := s.byID[id]
+	if !ok {
+		s.mu.Unlock()
+		return s.revive(id, caller, route)
 	}
-	return nil, durward.Errorf(durward.NotFound, "session", "unknown or expired session; send initialize to begin a new one")
+	defer s.mu.Unlock()
+	if found := at.Value.(*Session); found.caller.Principal != caller.Principal || found.route != route {
+		return nil, unknown()
+	}
+	return s.use(at), nil
+}
+
+// use notes that a session is used. s.mu is held.
+func (s *Store) use(at *list.Element) *Session {
+	s.used.MoveToFront(at)
+	found := at.Value.(*Session)
+	found.touch()
+	return found
 }
 
 // End ends the session and forgets it.
 func (s *Store) End(which *Session) {
 	s.mu.Lock()
-	if at, ok := s.byID[which.caller.Session]; ok && at.Value.(*Session) == which {
-		delete(s.byID, which.caller.Session)
-		s.used.Remove(at)
+	if at, ok := s.byID[which.id]; ok && at.Value.(*Session) == which {
+		s.remove(at)
 	}
 	s.mu.Unlock()
 	which.End()
@@ -160,7 +200,7 @@ func (s *Store) sweep(now time.Time) {
 func (s *Store) endAll() {
 	s.mu.Lock()
 	all := s.used
-	s.used, s.byID = list.New(), make(map[durward.SessionID]*list.Element)
+	s.used, s.byID, s.revived = list.New(), make(map[string]*list.Element), 0
 	s.mu.Unlock()
 	for at := all.Front(); at != nil; at = at.Next() {
 		at.Value.(*Session).End()
@@ -188,8 +228,13 @@ func (s *Store) takeIdle(principal string) *Session {
 	return s.remove(other)
 }
 
+// remove takes a session out of the store; s.mu is held.
 func (s *Store) remove(at *list.Element) *Session {
 	session := s.used.Remove(at).(*Session)
-	delete(s.byID, session.caller.Session)
+	delete(s.byID, session.id)
+	if session.revived {
+		s.revived--
+		s.ended.add(session.caller.Session, time.Now())
+	}
 	return session
 }

@@ -109,8 +109,7 @@ func (c *call) stream() bool {
 	p := &pump{edge: c.edge, w: c.w, ctx: c.r.Context(), beats: make(chan struct{}, 1)}
 	if c.session != nil {
 		c.number, c.box = c.session.NewBox()
-		p.number, p.resumable, p.prime = c.number, true, c.session.Client().Revision >= "2025-11-25"
-		p.retry = true
+		p.resumable(c.session, c.edge.placeOf(c.session, c.number, c.msg.ID))
 	} else {
 		c.box = outbox.New(outbox.Options{Pending: c.edge.opts.Limits.Queue})
 	}

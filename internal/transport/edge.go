@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"net/http"
 	"sync"
 	"time"
@@ -22,10 +24,12 @@ type Authenticator interface {
 
 // Sessions keeps the legacy sessions. [SessionsOf] makes one of a store of concrete sessions.
 type Sessions interface {
-	// Open makes a session named caller.Session. It copies what it keeps of client.
+	// Open makes a session whose identifier is caller.Session. It copies what it keeps of client.
 	Open(caller durward.Caller, route durward.Route, client exchange.Client) (Session, error)
-	// Find returns a session of that principal and route, else an error of kind NotFound.
-	Find(id, principal string, route durward.Route) (Session, error)
+	// Find returns the session that its client names by id, if it is of that caller's
+	// principal and of the route, else an error of kind NotFound. It may be one that
+	// was begun in another process, see [Attachable].
+	Find(id string, caller durward.Caller, route durward.Route) (Session, error)
 	// End ends a session.
 	End(which Session)
 	// Loose makes a session that cannot be found: that of one connection.
@@ -34,6 +38,7 @@ type Sessions interface {
 
 // Session is one conversation with a client.
 type Session interface {
+	Attachable
 	Greeted
 	Calls
 	Asks
@@ -42,6 +47,18 @@ type Session interface {
 	OnEnd(f func())
 	// End ends the session: what is in flight is cancelled, OnEnd's are called.
 	End()
+}
+
+// Attachable is a session that its client names, and that is made known to the
+// core once, by whichever request comes first.
+type Attachable interface {
+	// ID is what the client sends as Mcp-Session-Id: visible ASCII.
+	ID() string
+	// Attached reports whether Attach was called and has returned.
+	Attached() bool
+	// Attach calls f the first time; others wait until it has returned. Revived says
+	// that the client had the session before, in another process.
+	Attach(f func(revived bool))
 }
 
 // Greeted is what a legacy client said of itself.
@@ -81,7 +98,7 @@ type Boxes interface {
 // SessionsOf fits a store whose methods return its own type of session.
 func SessionsOf[S Session](store interface {
 	Open(caller durward.Caller, route durward.Route, client exchange.Client) (S, error)
-	Find(id, principal string, route durward.Route) (S, error)
+	Find(id string, caller durward.Caller, route durward.Route) (S, error)
 	End(which S)
 	Loose(caller durward.Caller, route durward.Route) S
 }) Sessions {
@@ -91,7 +108,7 @@ func SessionsOf[S Session](store interface {
 type sessionsOf[S Session] struct {
 	store interface {
 		Open(caller durward.Caller, route durward.Route, client exchange.Client) (S, error)
-		Find(id, principal string, route durward.Route) (S, error)
+		Find(id string, caller durward.Caller, route durward.Route) (S, error)
 		End(which S)
 		Loose(caller durward.Caller, route durward.Route) S
 	}
@@ -105,8 +122,8 @@ func (s *sessionsOf[S]) Open(caller durward.Caller, route durward.Route, client 
 	return opened, nil
 }
 
-func (s *sessionsOf[S]) Find(id, principal string, route durward.Route) (Session, error) {
-	found, err := s.store.Find(id, principal, route)
+func (s *sessionsOf[S]) Find(id string, caller durward.Caller, route durward.Route) (Session, error) {
+	found, err := s.store.Find(id, caller, route)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +198,7 @@ func orDefault[T comparable](at *T, value T) {
 // Edge serves clients. It is safe for concurrent use.
 type Edge struct {
 	opts Options
+	mark string // tells the ids of our events from those of other processes
 	live live
 	said clients
 
@@ -193,7 +211,9 @@ func New(opts Options) (*Edge, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
-	e := &Edge{opts: opts}
+	var mark [4]byte
+	rand.Read(mark[:]) // never fails since Go 1.24
+	e := &Edge{opts: opts, mark: hex.EncodeToString(mark[:])}
 	e.live.most = opts.Limits.Requests
 	ctx, cancel := context.WithCancel(context.Background())
 	e.stop = cancel

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -335,6 +336,28 @@ func (r *rig) stream(req *http.Request) *events {
 	scan := bufio.NewScanner(resp.Body)
 	scan.Buffer(nil, 64<<20)
 	return &events{r.t, resp, scan}
+}
+
+// get opens a GET stream of a session of the newest legacy revision, and returns
+// what is behind its beginning, and the id with which it begins.
+func (r *rig) get(id string, headers ...string) (s *events, begin string) {
+	r.t.Helper()
+	s = r.stream(r.request(context.Background(), "GET", "/mcp", "", append([]string{"Mcp-Session-Id", id}, headers...)...))
+	if ev, _ := s.next(); ev.retry == "" {
+		r.t.Fatalf("it begins with %+v", ev)
+	}
+	ev, _ := s.next()
+	if ev.id == "" || ev.data != "" {
+		r.t.Fatalf("no priming event: %+v", ev)
+	}
+	return s, ev.id
+}
+
+// moved returns an event id with another number of the event.
+func moved(id string, seq int) string {
+	parts := strings.SplitN(id, "_", 5)
+	parts[3] = strconv.Itoa(seq)
+	return strings.Join(parts, "_")
 }
 
 // next returns the next event; false at the end.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"durward"
@@ -29,17 +28,21 @@ func (e *Edge) get(w http.ResponseWriter, r *http.Request, caller durward.Caller
 		writeError(w, nil, refuse(http.StatusNotAcceptable, wire.CodeInvalidRequest, "Accept must list text/event-stream"))
 		return
 	}
-	number, reader, err := e.resume(session, r.Header[hLastEvent])
+	found, err := e.resume(session, r.Header[hLastEvent])
 	if err != nil {
 		writeError(w, nil, err)
 		return
 	}
+	if found.last {
+		defer session.Retire(found.at.number)
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	s := &standing{pump: pump{edge: e, w: w, ctx: ctx, reader: reader, number: number, resumable: true, beats: make(chan struct{}, 1)}, stop: cancel}
+	s := &standing{pump: pump{edge: e, w: w, ctx: ctx, reader: found.reader, resumed: found.resumed, beats: make(chan struct{}, 1)}, stop: cancel}
+	s.pump.resumable(session, found.at)
 	s.entry.what, s.entry.idle = s, true
 	if err := e.live.enter(&s.entry); err != nil {
-		reader.Close()
+		found.reader.Close()
 		writeError(w, nil, err)
 		return
 	}
@@ -57,41 +60,96 @@ type standing struct {
 func (s *standing) beat(now time.Time) { s.pump.beat(now) }
 func (s *standing) cancel()            { s.stop() }
 
-// resume connects to the stream that a client wants.
-func (e *Edge) resume(session Session, lastEvent []string) (number uint64, reader *outbox.Reader, err error) {
-	last, ok := single(lastEvent)
-	if ok && last == "" {
-		box := session.Box(0)
-		if box.Readers() >= e.opts.Limits.Streams {
-			return 0, nil, refuse(http.StatusConflict, wire.CodeInvalidRequest,
-				"this session has "+strconv.Itoa(e.opts.Limits.Streams)+" streams open, which is the bound limits.streams; close one first")
-		}
-		return 0, box.ReadNew(), nil
-	}
-	number, seq, ok := eventID(last)
-	if ok {
-		if box := session.Box(number); box != nil && box.Readers() < e.opts.Limits.Streams {
-			if reader, ok := box.Read(seq); ok {
-				return number, reader, nil
-			}
-		}
-	}
-	return 0, nil, badRequest(wire.CodeInvalidRequest,
-		"Last-Event-ID "+wire.Quote(clip(last))+" cannot be resumed from: unknown, or what came after it is no longer kept (limits.resume)")
+// found is a stream that a client gets by GET.
+type found struct {
+	at      place // its number is the box's
+	reader  *outbox.Reader
+	resumed bool // it goes on where the client saw it last
+	last    bool // it was made for this, and is retired after
 }
 
-// eventID reads what pump.appendID wrote.
-func eventID(id string) (number, seq uint64, ok bool) {
-	before, after, ok := strings.Cut(id, "_")
-	if !ok {
-		return 0, 0, false
+// resume connects to the stream that a client wants.
+//
+// Whatever a client can have been given is answered with a stream, because the
+// SDKs take no other answer for what it is: on any error status the TypeScript
+// ones (1.32, 2.4) ask the same twice more and never again, the Python one gives
+// up after two, and the Go one (1.8) ends its whole session; a request whose
+// stream was lost then waits for its time-out. So
+//
+//   - a place on the stream of no request that means nothing here, since it is of
+//     another process, begins a new stream, as 2025-11-25 allows (basic/transports
+//     "Resumability and Redelivery"); the changes that were missed were put there
+//     when the session was revived;
+//   - where messages in between are gone, the rest comes;
+//   - a request whose answer is not here, nor will be, is answered with an error
+//     that says so.
+//
+// An error is the answer to what was made up, or is of another session.
+func (e *Edge) resume(session Session, lastEvent []string) (found, error) {
+	last, ok := single(lastEvent)
+	if ok && last == "" {
+		return e.fresh(session)
 	}
-	number, err := strconv.ParseUint(before, 10, 64)
-	if err != nil {
-		return 0, 0, false
+	at, readable := parsePlace(last)
+	if !ok || !readable || at.session != sessionMark(session) {
+		return found{}, badPlace(last)
 	}
-	seq, err = strconv.ParseUint(after, 10, 64)
-	return number, seq, err == nil
+	if at.edge != e.mark {
+		switch {
+		case at.number == 0:
+			return e.fresh(session)
+		case at.request == nil:
+			return found{}, badPlace(last)
+		default:
+			return e.lost(session, at.request, "the request was sent to another process of the gateway, which was restarted or is a replica; whether it was executed is not known"), nil
+		}
+	}
+	box := session.Box(at.number)
+	if box != nil && box.Readers() >= e.opts.Limits.Streams {
+		return found{}, e.tooManyStreams()
+	}
+	if box != nil {
+		if reader, whole := box.Resume(at.stream, at.seq); reader != nil {
+			if at.number == 0 && !whole {
+				mayHaveChanged(session)
+			}
+			return found{at: at, reader: reader, resumed: true}, nil
+		}
+	}
+	if at.request == nil {
+		return found{}, badPlace(last)
+	}
+	return e.lost(session, at.request, "the answer to the request is no longer kept (limits.resume, limits.resume_total, limits.resume_for); whether it was executed is not known"), nil
+}
+
+// fresh begins a stream for what belongs to no request.
+func (e *Edge) fresh(session Session) (found, error) {
+	box := session.Box(0)
+	if box.Readers() >= e.opts.Limits.Streams {
+		return found{}, e.tooManyStreams()
+	}
+	reader := box.ReadNew()
+	at := e.placeOf(session, 0, nil)
+	at.stream = reader.Stream()
+	return found{at: at, reader: reader}, nil
+}
+
+// lost answers a request whose stream is gone. The answer has a place of its own,
+// so that a client which comes back once more learns that it has seen all.
+func (e *Edge) lost(session Session, request []byte, reason string) found {
+	number, box := session.NewBox()
+	box.Finish(wire.AppendFailure(nil, request, wire.AppendError(nil, wire.CodeUnknownOutcome, reason, nil)), nil)
+	reader, _ := box.Resume(0, 0)
+	return found{at: e.placeOf(session, number, request), reader: reader, last: true}
+}
+
+func (e *Edge) tooManyStreams() error {
+	return refuse(http.StatusConflict, wire.CodeInvalidRequest,
+		"this session has "+strconv.Itoa(e.opts.Limits.Streams)+" streams open, which is the bound limits.streams; close one first")
+}
+
+func badPlace(id string) error {
+	return badRequest(wire.CodeInvalidRequest, "Last-Event-ID "+wire.Quote(clip(id))+" cannot be resumed from: it names no event that was sent in this session")
 }
 
 // endSession serves DELETE.

@@ -43,7 +43,36 @@ func (e *Edge) find(r *http.Request, caller durward.Caller, route durward.Route)
 	if !ok || id == "" {
 		return nil, badRequest(wire.CodeInvalidRequest, "header Mcp-Session-Id is missing; send initialize to begin a session, or the metadata of revision "+wire.RevisionModern)
 	}
-	return e.opts.Sessions.Find(id, caller.Principal, route)
+	session, err := e.opts.Sessions.Find(id, caller, route)
+	if err != nil {
+		return nil, err
+	}
+	if !session.Attached() { // it was begun in another process, or is being begun just now
+		e.attach(session, route)
+	}
+	return session, nil
+}
+
+// attach makes a session known to the core. The client of one that was revived
+// may have missed changes while nobody knew it, so it is told to list anew, on
+// the stream that belongs to no request.
+func (e *Edge) attach(session Session, route durward.Route) {
+	session.Attach(func(revived bool) {
+		feed := &feed{session: session, send: func(data []byte, class outbox.Class) { session.Box(0).Put(data, class) }}
+		session.OnEnd(e.opts.Core.Attach(session.Caller(), route, feed))
+		if revived {
+			mayHaveChanged(session)
+		}
+	})
+}
+
+// mayHaveChanged tells the client of a session to list anew. What still waits to
+// be read is not said twice.
+func mayHaveChanged(session Session) {
+	box := session.Box(0)
+	for _, method := range [...]string{wire.NoteToolsChanged, wire.NotePromptsChanged, wire.NoteResourcesChanged} {
+		box.Put(note(method, nil), outbox.Change)
+	}
 }
 
 // initialize opens a session.
@@ -65,9 +94,8 @@ func (c *call) initialize() error {
 		if err != nil {
 			reply = exchange.Fail(err)
 		} else {
-			feed := &feed{session: session, send: func(data []byte, class outbox.Class) { session.Box(0).Put(data, class) }}
-			session.OnEnd(c.edge.opts.Core.Attach(session.Caller(), c.in.Route, feed))
-			c.w.Header()[hSession] = []string{string(c.in.Caller.Session)}
+			c.edge.attach(session, c.in.Route)
+			c.w.Header()[hSession] = []string{session.ID()}
 		}
 	}
 	c.finish(reply, true)
@@ -175,6 +203,8 @@ type feed struct {
 func (f *feed) Notify(method string, params []byte) {
 	class := outbox.Plain
 	switch method {
+	case wire.NoteCancelled, wire.NoteAcknowledged, noteTask:
+		return // see noteRules.knows
 	case wire.NoteMessage:
 		// It came by no request of this client, so it is passed only to those who asked for log messages.
 		least := f.session.Level()

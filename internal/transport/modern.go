@@ -42,7 +42,7 @@ func (c *call) serveModern(version string) error {
 	}
 	ctx, cancel := context.WithCancel(c.r.Context())
 	defer cancel()
-	c.rules = noteRules{token: c.in.Params.InMeta.ProgressToken.Of(c.in.Params.Raw), level: c.in.LogLevel, strict: true}
+	c.rules = noteRules{token: c.in.Params.InMeta.ProgressToken.Of(c.in.Params.Raw), level: c.in.LogLevel, modern: true, listen: c.msg.Method == wire.MethodListen}
 	c.begin(cancel, nil)
 	if c.msg.Method == wire.MethodListen {
 		c.edge.live.setIdle(&c.entry)

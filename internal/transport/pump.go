@@ -19,10 +19,11 @@ type pump struct {
 	reader *outbox.Reader
 	beats  chan struct{} // capacity 1: time for a sign of life
 
-	number    uint64 // of the box in its session
-	resumable bool   // events get an id with which a client can come back
-	prime     bool   // begin with an id, so that it can before there is any event
-	retry     bool   // say how soon
+	// Of a stream that a client can come back to: what stands before and after the
+	// number of an event in its id.
+	before, after string
+	prime         bool // begin with an id, so that the client can come back before there is any event
+	resumed       bool // the client has come back
 
 	control *http.ResponseController
 	last    atomic.Int64 // Unix nanoseconds of the last write
@@ -32,10 +33,21 @@ type pump struct {
 // retryAfter is what a client that lost its stream should wait, in milliseconds.
 const retryAfter = "retry: 3000\n\n"
 
+// resumable says that the client can come back to the stream, at whose beginning
+// it is. Clients of older revisions take an event without data for a message.
+func (p *pump) resumable(session Session, at place) {
+	p.before, p.after = at.parts()
+	p.prime = session.Client().Revision >= "2025-11-25"
+}
+
 // run ends when the box is done, the reader lost messages, or the client is gone.
 func (p *pump) run() {
 	defer p.reader.Close()
 	p.control = http.NewResponseController(p.w)
+	if p.resumed && p.reader.Over() {
+		p.nothingLeft()
+		return
+	}
 	if !p.open() {
 		return
 	}
@@ -72,6 +84,14 @@ func (p *pump) disconnect() {
 	}
 }
 
+// nothingLeft answers a client that has seen all of a stream that is complete. An
+// empty stream would make one come back for ever that does not take an error for
+// an answer; 204 tells it not to (WHATWG HTML, "server-sent events", reconnection).
+func (p *pump) nothingLeft() {
+	p.w.Header()["Content-Type"] = eventType
+	p.w.WriteHeader(http.StatusNoContent)
+}
+
 // open sends the head of the response at once, so that the client knows that it was heard.
 func (p *pump) open() bool {
 	h := p.w.Header()
@@ -80,23 +100,20 @@ func (p *pump) open() bool {
 	h["X-Accel-Buffering"] = noBuffer
 	p.w.WriteHeader(http.StatusOK)
 	begin := p.space[:0]
-	if p.retry {
+	if p.before != "" {
 		begin = append(begin, retryAfter...)
 	}
 	if p.prime {
-		begin = append(p.appendID(begin, 0), "data: \n\n"...)
+		begin = append(p.appendID(begin, p.reader.At()), "data: \n\n"...)
 	}
 	return p.flush(begin)
 }
 
-// appendID appends the id line of an event: the number of the stream and the
-// event's in it, which is what Last-Event-ID will bring back.
+// appendID appends the id line of an event, which is what Last-Event-ID will bring back.
 func (p *pump) appendID(dst []byte, seq uint64) []byte {
-	dst = append(dst, "id: "...)
-	dst = strconv.AppendUint(dst, p.number, 10)
-	dst = append(dst, '_')
+	dst = append(append(dst, "id: "...), p.before...)
 	dst = strconv.AppendUint(dst, seq, 10)
-	return append(dst, '\n')
+	return append(append(dst, p.after...), '\n')
 }
 
 const maxSpace = 64 << 10
@@ -109,7 +126,7 @@ func (p *pump) write(events []outbox.Event) bool {
 	space := p.space[:0]
 	for _, e := range events {
 		space = append(space, "event: message\n"...)
-		if p.resumable {
+		if p.before != "" {
 			space = p.appendID(space, e.Seq)
 		}
 		space = append(space, "data: "...)

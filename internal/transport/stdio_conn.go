@@ -72,7 +72,7 @@ func (c *lineConn) request(q *lineCall) error {
 		if err := readModern(m, &q.in, &c.edge.said); err != nil {
 			return err
 		}
-		q.rules.strict = true
+		q.rules.modern, q.rules.listen = true, m.Method == wire.MethodListen
 	case m.Method == wire.MethodInitialize:
 		return c.initialize(q)
 	case m.Method == wire.MethodPing:

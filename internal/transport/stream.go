@@ -15,11 +15,44 @@ import (
 type noteRules struct {
 	token  []byte // raw progress token of the requester; nil: it wants no progress
 	level  string // least severe level of log messages wanted
-	strict bool   // no level means no log messages (modern); else all of them
+	modern bool   // then no level means no log messages; else all of them
+	listen bool   // the request is subscriptions/listen
+}
+
+// Notifications of tasks: those of the extension, and those of revision 2025-11-25.
+const (
+	noteTask       = "notifications/tasks"
+	noteTaskStatus = "notifications/tasks/status"
+)
+
+// knows reports whether a notification has a place on the stream of this request.
+// To a modern one belong progress and log messages, and changes only to
+// subscriptions/listen, which in turn gets nothing else (2026-07-28,
+// basic/transports/streamable-http "Receiving Messages"). What an extension that
+// we do not know defines is passed on. A cancellation would name a request of
+// another hop: what we asked is withdrawn by ourselves.
+func (n *noteRules) knows(method string) bool {
+	switch method {
+	case wire.NoteProgress, wire.NoteMessage:
+		return !n.listen
+	case wire.NoteToolsChanged, wire.NotePromptsChanged, wire.NoteResourcesChanged, wire.NoteResourceUpdated:
+		return n.listen || !n.modern
+	case wire.NoteAcknowledged, noteTask:
+		return n.listen
+	case wire.NoteElicitComplete, noteTaskStatus:
+		return !n.modern
+	case wire.NoteCancelled:
+		return false
+	default:
+		return true
+	}
 }
 
 // render makes the message for a notification; false if the requester does not want it.
 func (n *noteRules) render(method string, params []byte) (data []byte, class outbox.Class, ok bool) {
+	if !n.knows(method) {
+		return nil, 0, false
+	}
 	switch method {
 	case wire.NoteProgress:
 		if n.token == nil {
@@ -29,8 +62,10 @@ func (n *noteRules) render(method string, params []byte) (data []byte, class out
 			return nil, 0, false
 		}
 		class = outbox.Progress
+	case wire.NoteToolsChanged, wire.NotePromptsChanged, wire.NoteResourcesChanged, wire.NoteResourceUpdated:
+		class = outbox.Change
 	case wire.NoteMessage:
-		if n.level == "" && n.strict || n.level != "" && !atLeast(wire.Get(params, "level"), n.level) {
+		if n.level == "" && n.modern || n.level != "" && !atLeast(wire.Get(params, "level"), n.level) {
 			return nil, 0, false
 		}
 	}
@@ -124,7 +159,7 @@ func (q *question) ask(ctx context.Context, method string, params []byte) exchan
 		return exchange.Fail(err)
 	}
 	defer q.session.Forget(id)
-	if !q.send(oneLine(wire.AppendRequest(nil, id, method, params))) {
+	if !q.send(oneLine(wire.AppendRequest(nil, id, method, withElicitationID(method, params)))) {
 		return exchange.Fail(durward.Errorf(durward.Unavailable, "transport", "the client cannot be reached"))
 	}
 	timer := time.NewTimer(q.limit)
@@ -141,6 +176,22 @@ func (q *question) ask(ctx context.Context, method string, params []byte) exchan
 	case <-q.over:
 		return exchange.Fail(durward.Errorf(durward.Conflict, "transport", "the request that needed %s is answered already", method))
 	}
+}
+
+// withElicitationID gives a question by URL the id that revision 2025-11-25 demands
+// (client/elicitation "URL Mode Elicitation Requests"). One of a modern server has
+// none; nothing will ever refer to it.
+func withElicitationID(method string, params []byte) []byte {
+	if method != wire.MethodElicit {
+		return params
+	}
+	if mode, _ := wire.Unquote(wire.Get(params, "mode")); mode != "url" {
+		return params
+	}
+	if _, ok := wire.Unquote(wire.Get(params, "elicitationId")); ok {
+		return params
+	}
+	return wire.AppendObject(nil, params, nil, wire.Member{Name: "elicitationId", Value: []byte(wire.Quote(string(durward.NewCallID())))})
 }
 
 // withdraw tells the client that its answer is not needed.

@@ -76,7 +76,7 @@ func TestB18_IdleStreamsAreKeptAlive(t *testing.T) {
 		r := newRig(t, nil, nil)
 		defer r.close()
 		id := r.initialize(`{}`)
-		get := r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", id))
+		get, _ := r.get(id)
 		listen := r.stream(r.request(context.Background(), "POST", "/mcp", modernBody(`"l"`, wire.MethodListen, `,"notifications":{}`), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", wire.MethodListen))
 		if m := listen.message(); !strings.Contains(m.data, `"io.modelcontextprotocol/subscriptionId":"l"`) {
 			t.Error(m)
@@ -127,7 +127,7 @@ func TestB9_ALegacyDisconnectWithoutStreamDoesNotCancel(t *testing.T) {
 	w := newWaiter()
 	r := newRig(t, map[string]tool{"wait": w.call}, nil)
 	id := r.initialize(`{}`)
-	found, err := r.store.Find(id, "local", durward.Route{})
+	found, err := r.store.Find(id, durward.Caller{Principal: "local"}, durward.Route{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,13 +257,20 @@ func TestALegacyReaderThatStopsLosesItsStreamNotItsCall(t *testing.T) {
 		}
 		close(proceed)
 		synctest.Wait()
-		// What is left is the newest; what came before is gone, and it is said.
-		if resp, body := r.send("GET", "/mcp", "", "Mcp-Session-Id", id, "Last-Event-ID", seen.id); resp.StatusCode != 400 || !strings.Contains(body, "limits.resume") {
-			t.Errorf("%d %s", resp.StatusCode, body)
-		}
-		s = r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", id, "Last-Event-ID", "1_5000"))
-		if m := s.message(); m.data != `{"jsonrpc":"2.0","id":1,"result":{"whole":true}}` {
-			t.Error(m)
+		// What is left is the newest, and the answer. What came before is gone.
+		for _, from := range []struct {
+			id   string
+			logs int
+		}{{seen.id, 255}, {moved(seen.id, 5000), 0}} {
+			s, _ = r.get(id, "Last-Event-ID", from.id)
+			for range from.logs {
+				if m := s.message(); !strings.Contains(m.data, "notifications/message") {
+					t.Fatal(m)
+				}
+			}
+			if m := s.message(); m.data != `{"jsonrpc":"2.0","id":1,"result":{"whole":true}}` {
+				t.Error(m)
+			}
 		}
 	})
 }
@@ -317,7 +324,7 @@ func TestCloseEndsEverything(t *testing.T) {
 			}
 		}}, func(o *transport.Options, _ *session.Options, _ *identity.Options) { o.Grace = 3 * time.Second })
 		id := r.initialize(`{}`)
-		get := r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", id))
+		get, _ := r.get(id)
 		listen := r.stream(r.request(context.Background(), "POST", "/mcp", modernBody(`1`, wire.MethodListen, ``), "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", wire.MethodListen))
 		listen.message()
 		short, long := make(chan string, 1), make(chan string, 1)
@@ -366,7 +373,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		ran := make(chan struct{})
 		go func() { defer close(ran); _ = r.store.Run(ctx) }()
 		idle, used, open := r.initialize(`{}`), r.initialize(`{}`), r.initialize(`{}`)
-		get := r.stream(r.request(context.Background(), "GET", "/mcp", "", "Mcp-Session-Id", open))
+		get, _ := r.get(open)
 		ping := func(id string) int {
 			resp, _ := r.send("POST", "/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "Mcp-Session-Id", id)
 			return resp.StatusCode
@@ -450,7 +457,7 @@ func TestAPanicOfTheCoreEndsOnlyItsRequest(t *testing.T) {
 			}
 		}
 	}
-	found, err := r.store.Find(id, "local", durward.Route{})
+	found, err := r.store.Find(id, durward.Caller{Principal: "local"}, durward.Route{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ var update = flag.Bool("update", false, "write what was received into testdata/*
 
 // TestTranscripts plays HTTP exchanges: a file NAME.in holds a request (without
 // Host, token and lengths, which are added), NAME.out the answer. $SESSION is the
-// id that the last initialize got.
+// id that the last initialize got, $MARKS what all event ids of it begin with.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -44,18 +45,21 @@ func play(t *testing.T, file string) {
 			return exchange.Reply{Error: []byte(`{"code":-32021,"message":"needs roots","data":{"requiredCapabilities":{"roots":{}}}}`)}
 		},
 	}, nil)
-	session := "none"
+	session, marks := "none", "none"
 	changed := false
 	for i, f := range script.files {
 		name, isIn := strings.CutSuffix(f.name, ".in")
 		if !isIn {
 			continue
 		}
-		resp, body := r.playOne(strings.ReplaceAll(f.data, "$SESSION", session))
+		resp, body := r.playOne(strings.NewReplacer("$SESSION", session, "$MARKS", marks).Replace(f.data))
 		if id := resp.Header.Get("Mcp-Session-Id"); id != "" {
 			session = id
 		}
-		got := strings.ReplaceAll(printed(resp, body), session, "$SESSION")
+		if begin := eventMarks.FindStringSubmatch(body); begin != nil {
+			marks = begin[1]
+		}
+		got := strings.NewReplacer(session, "$SESSION", marks, "$MARKS").Replace(printed(resp, body))
 		if i+1 >= len(script.files) || script.files[i+1].name != name+".out" {
 			t.Fatalf("%s.in needs %s.out behind it", name, name)
 		}
@@ -72,6 +76,8 @@ func play(t *testing.T, file string) {
 		}
 	}
 }
+
+var eventMarks = regexp.MustCompile(`id: ([0-9a-f]{8}_[0-9a-f]{8})_`)
 
 // playOne sends what was written down.
 func (r *rig) playOne(script string) (*http.Response, string) {

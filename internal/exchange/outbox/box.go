@@ -44,6 +44,7 @@ type Event struct {
 type entry struct {
 	Event
 	class Class
+	by    uint64 // if it was taken: the number of the stream on which that was
 }
 
 // Box is a bounded queue. Its methods may be called from any goroutine.
@@ -60,6 +61,7 @@ type Box struct {
 	done    bool
 	instead []byte        // what takes the place of a last message that is too long to keep
 	readers []*Reader     // the newest is last and gets the messages
+	streams uint64        // numbers given to readers by ReadNew
 	space   chan struct{} // closed when something was taken; nil while nobody waits for that
 }
 
@@ -169,7 +171,7 @@ func (b *Box) Idle() bool {
 
 func (b *Box) append(data []byte, class Class) {
 	b.last++
-	b.entries = append(b.entries, entry{Event{b.last, data}, class})
+	b.entries = append(b.entries, entry{Event: Event{b.last, data}, class: class})
 	b.pending += len(data)
 	if n := len(b.readers); n > 0 {
 		b.readers[n-1].nudge()

@@ -13,10 +13,11 @@ const (
 // Reader takes messages out of a box. It is used by one goroutine, which must
 // call Close when it is done.
 type Reader struct {
-	box  *Box
-	wake chan struct{} // capacity 1
-	at   uint64        // Seq of the last message handed over; guarded by box.mu
-	lost bool          // guarded by box.mu
+	box    *Box
+	stream uint64        // which of several streams it is
+	wake   chan struct{} // capacity 1
+	at     uint64        // Seq of the last message handed over; guarded by box.mu
+	lost   bool          // guarded by box.mu
 }
 
 // Read connects a reader that wants everything after sequence number after. It
@@ -28,14 +29,33 @@ func (b *Box) Read(after uint64) (*Reader, bool) {
 	if after < b.gap || after > b.last {
 		return nil, false
 	}
-	return b.connect(after), true
+	return b.connect(after, 0), true
 }
 
-// ReadNew connects a reader that wants everything that nobody took yet.
+// ReadNew connects a reader that wants everything that nobody took yet. It begins
+// a stream of its own: what it takes is not handed over again but by [Box.Resume].
 func (b *Box) ReadNew() *Reader {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.connect(b.lastTaken())
+	b.streams++
+	return b.connect(b.lastTaken(), b.streams)
+}
+
+// Resume connects a reader that goes on with a stream after sequence number after:
+// it wants what the reader of that stream took since then, and what nobody took.
+// Stream is the number that [Reader.Stream] told, 0 for a box that is one stream.
+// Whole is false when messages in between are gone, which may have been of other
+// streams. The reader is nil when there is nothing to come for: the number was
+// never given out, or the last message of a finished box is gone.
+func (b *Box) Resume(stream, after uint64) (r *Reader, whole bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.entries)
+	noEnd := b.done && after < b.last && (n == 0 || b.entries[n-1].Seq != b.last)
+	if after > b.last || stream > b.streams || noEnd {
+		return nil, false
+	}
+	return b.connect(after, stream), after >= b.gap
 }
 
 // lastTaken is the number before the first message that nobody took.
@@ -53,8 +73,8 @@ func (b *Box) Readers() int {
 	return len(b.readers)
 }
 
-func (b *Box) connect(after uint64) *Reader {
-	r := &Reader{box: b, wake: make(chan struct{}, 1), at: after}
+func (b *Box) connect(after, stream uint64) *Reader {
+	r := &Reader{box: b, stream: stream, wake: make(chan struct{}, 1), at: after}
 	b.readers = append(b.readers, r)
 	r.nudge()
 	return r
@@ -75,17 +95,38 @@ func (r *Reader) Next(dst []Event) ([]Event, State) {
 		}
 		return dst, Open
 	}
-	for _, e := range b.entries {
-		if e.Seq > r.at {
-			dst = append(dst, e.Event)
-			r.at = e.Seq
+	for i := range b.entries {
+		e := &b.entries[i]
+		if e.Seq <= r.at || i < b.taken && e.by != r.stream {
+			continue
 		}
+		e.by = r.stream
+		dst = append(dst, e.Event)
+		r.at = e.Seq
 	}
 	b.takeAll()
 	if b.done {
 		return dst, Done
 	}
 	return dst, Open
+}
+
+// Stream returns the number of the stream that the reader reads, see [Box.ReadNew].
+func (r *Reader) Stream() uint64 { return r.stream }
+
+// At returns the sequence number of the last message that was handed over to this
+// reader, or after which it began.
+func (r *Reader) At() uint64 {
+	r.box.mu.Lock()
+	defer r.box.mu.Unlock()
+	return r.at
+}
+
+// Over reports whether there is nothing for this reader and never will be.
+func (r *Reader) Over() bool {
+	r.box.mu.Lock()
+	defer r.box.mu.Unlock()
+	return r.box.done && !r.lost && r.at >= r.box.last
 }
 
 // takeAll notes that everything was handed over and trims what is kept of it.
