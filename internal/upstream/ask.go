@@ -86,6 +86,7 @@ func (c *conn) put(p *pending, r *exchange.ServerRequest) {
 	a := &asking{call: p.id, cancel: cancel}
 	c.asks[r.ID] = a
 	p.asking()
+	c.visits.note(p, r)
 	out := p.out
 	s.tasks.Go(func() {
 		defer cancel()

@@ -34,6 +34,7 @@ type conn struct {
 	health health
 	lister lister
 	ghost  ghost
+	visits visits
 	level  string // of log messages, as the server was told
 
 	left    chan struct{} // closed when no more calls are put on it: it is over or replaced

@@ -22,6 +22,8 @@ func (c *conn) notified(n *exchange.Notification) {
 		c.withdrawn(n.Params)
 	case wire.NoteMessage:
 		c.logged(n)
+	case wire.NoteElicitComplete:
+		c.visited(n)
 	case wire.NoteResourceUpdated, wire.NoteTasks, wire.NoteTasksStatus:
 		// The call during which a task is told of need not be its owner's.
 		c.pass(nil, n)

@@ -90,7 +90,7 @@ func (s *Server) comesUp(ctx context.Context, e *errand, err error) bool {
 		return false
 	}
 	e.missed++
-	return rest(ctx, s.delay(e.missed), earlier(e.deadline, e.until))
+	return s.rest(ctx, s.delay(e.missed), earlier(e.deadline, e.until))
 }
 
 // faulted is unanswered for a call that a connection took.
@@ -129,7 +129,7 @@ func (s *Server) again(ctx context.Context, e *errand, f *exchange.Fault) bool {
 		if !f.Again || e.sent >= maxTries || f.RetryAfter > putOffMost || !s.repeatable(e.req) {
 			return false
 		}
-		return f.RetryAfter <= 0 || rest(ctx, f.RetryAfter, e.deadline)
+		return f.RetryAfter <= 0 || s.rest(ctx, f.RetryAfter, e.deadline)
 	}
 	e.missed++
 	switch {
@@ -138,7 +138,7 @@ func (s *Server) again(ctx context.Context, e *errand, f *exchange.Fault) bool {
 	case e.sent == 0:
 		return e.missed < maxTries
 	default:
-		return rest(ctx, s.delay(e.missed), earlier(e.deadline, e.until))
+		return s.rest(ctx, s.delay(e.missed), earlier(e.deadline, e.until))
 	}
 }
 
@@ -202,8 +202,8 @@ func (s *Server) unknown(e *errand, then string) error {
 	return durward.Errorf(durward.Unknown, s.op(), "the request may have been executed: %s; a second attempt did not get to the server: %s", e.why, then)
 }
 
-// rest waits; false if ctx ends or the limit (zero: none) comes before that is over.
-func rest(ctx context.Context, d time.Duration, limit time.Time) bool {
+// rest waits; false if that is cut short, or would not be over at the limit (zero: none).
+func (s *Server) rest(ctx context.Context, d time.Duration, limit time.Time) bool {
 	if !limit.IsZero() && time.Now().Add(d).After(limit) {
 		return false
 	}
@@ -213,6 +213,8 @@ func rest(ctx context.Context, d time.Duration, limit time.Time) bool {
 	case <-timer.C:
 		return true
 	case <-ctx.Done():
+		return false
+	case <-s.ctx.Done():
 		return false
 	}
 }
