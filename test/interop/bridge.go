@@ -22,8 +22,7 @@ type program struct {
 	name, kind, era string
 	stdio           func(name string) []string
 	http            func(name, port string) []string
-	without         map[string]string // in either way
-	configured      string            // era: in the gateway's configuration, for a program that cannot be restricted
+	configured      string // era: in the gateway's configuration, for a program that cannot be restricted
 }
 
 // programs are what the matrix is made of.
@@ -52,7 +51,6 @@ func programs(tools *harness.Toolbox) []program {
 	}
 	mcpgoLegacy, mcpgoModern := fixture("mcpgo", "legacy"), fixture("mcpgo", "modern")
 	mcpgoLegacy.configured, mcpgoModern.configured = "legacy", "modern"
-	mcpgoModern.without = map[string]string{"subscription": "mcp-go 1.2.1 sends resource updates to no subscriptions/listen"}
 	return []program{
 		everything, fixture("gosdk", "legacy"), mcpgoLegacy,
 		typescript, fixture("gosdk", "modern", "-stateless"), mcpgoModern,
@@ -79,7 +77,7 @@ func startBridge(ctx context.Context, tools *harness.Toolbox, dir string) (*peer
 
 func (prog *program) peer(name string, at target) peer {
 	return peer{
-		server: server{Name: name, Kind: prog.kind, Says: name, Era: prog.era, Without: prog.without},
+		server: server{Name: name, Kind: prog.kind, Says: name, Era: prog.era},
 		at:     at, modern: prog.era == "modern", configured: prog.configured,
 	}
 }
@@ -99,23 +97,33 @@ func (p *peers) listen(ctx context.Context, log string, command func(port string
 	return target{URL: "http://" + addr + "/mcp"}, harness.WaitTCP(ctx, r, addr)
 }
 
-// principals are the callers with tokens of their own.
-func principals() []string { return []string{"alice", "bob"} }
-
-// startBridgeGateway puts a gateway with two principals in front of the matrix.
-func startBridgeGateway(ctx context.Context, o options, dir string, p *peers) (*harness.Gateway, error) {
+// startBridgeGateway puts a gateway in front of the matrix. Each client is somebody
+// of its own, and so are alice and bob, who call at the same time.
+func startBridgeGateway(ctx context.Context, tools *harness.Toolbox, o options, dir string, p *peers) (*harness.Gateway, error) {
 	config := gatewayConfig(p)
 	config.Principals = make(map[string]harness.Principal)
-	for _, name := range principals() {
-		variable := strings.ToUpper(name) + "_TOKEN"
-		if err := os.Setenv(variable, rand.Text()); err != nil {
+	names := []string{"alice", "bob"}
+	for _, c := range bridgeClients(tools) {
+		names = append(names, c.principal())
+	}
+	for _, name := range names {
+		if err := os.Setenv(tokenVariable(name), rand.Text()); err != nil {
 			return nil, err
 		}
-		config.Principals[name] = harness.Principal{Token: "${env:" + variable + "}"}
+		config.Principals[name] = harness.Principal{Token: "${env:" + tokenVariable(name) + "}"}
 	}
-	// Two principals have 20 calls each of a kind in flight.
-	config.Limits = map[string]any{"holds": 64, "server_asks": 64, "hold_life": "10s"}
+	// Alice and Bob have 20 calls each in flight that ask.
+	config.Limits = map[string]any{"holds": 64, "server_asks": 64}
 	return harness.StartGateway(ctx, o.gateway, dir, config)
+}
+
+func tokenVariable(principal string) string {
+	return "INTEROP_" + strings.ToUpper(strings.ReplaceAll(principal, "-", "_"))
+}
+
+// routeOf is a route of the gateway with the token of a principal.
+func routeOf(g *harness.Gateway, principal, path string) target {
+	return routeAs(g, path, os.Getenv(tokenVariable(principal)))
 }
 
 // bridgeClient is a client of the matrix in one of its eras.
@@ -139,8 +147,10 @@ func bridgeClients(tools *harness.Toolbox) []bridgeClient {
 	return clients
 }
 
+func (c bridgeClient) principal() string { return c.name + "-" + c.mode }
+
 func (c bridgeClient) job(label string, servers []server) job {
-	j := job{Label: label + "/" + c.name + "-" + c.mode, Client: c.name, Mode: c.mode, Era: c.era, Servers: servers, Program: c.program}
+	j := job{Label: label + "/" + c.principal(), Client: c.name, Mode: c.mode, Era: c.era, Servers: servers, Program: c.program}
 	if c.program == nil {
 		j.Script = bridgeScript
 	}
@@ -157,6 +167,7 @@ func directBridgeJobs(tools *harness.Toolbox, p *peers) []job {
 			if s.modern == (c.era == modernRevision) {
 				at := s.at
 				s.At = &at
+				s.Without = directLimits(c, s.server)
 				servers = append(servers, s.server)
 			}
 		}
@@ -165,21 +176,39 @@ func directBridgeJobs(tools *harness.Toolbox, p *peers) []job {
 	return jobs
 }
 
-// bridgeJobs are every client with every server, through the gateway.
+// bridgeJobs are two principals at once, and every client with every server, through
+// the gateway.
 func bridgeJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, error) {
-	route, err := routes(g)
-	if err != nil {
-		return nil, err
-	}
-	var servers []server
-	for _, s := range p.all {
-		at := route("/servers/" + s.Name + "/mcp")
-		s.At = &at
-		servers = append(servers, s.server)
-	}
-	var jobs []job
+	jobs := principalJobs(g, p)
 	for _, c := range bridgeClients(tools) {
+		var servers []server
+		for _, s := range p.all {
+			at := routeOf(g, c.principal(), "/servers/"+s.Name+"/mcp")
+			s.At = &at
+			s.Without = peerLimits(c, s.server)
+			servers = append(servers, s.server)
+		}
 		jobs = append(jobs, c.job("bridge", servers))
 	}
 	return jobs, nil
+}
+
+// principalJobs are alice and bob in all combinations of eras, on a route with one
+// server and on the one with all.
+func principalJobs(g *harness.Gateway, p *peers) []job {
+	var jobs []job
+	for _, name := range []string{"everything", "everything-http", "gosdk-legacy", "mcpgo-legacy-http", "ts-modern"} {
+		for _, modes := range [][2]string{{"modern", "modern"}, {"modern", "legacy"}, {"legacy", "legacy"}} {
+			path, aggregate := "/servers/"+name+"/mcp", false
+			if modes == [2]string{"modern", "modern"} && name == "everything" {
+				path, aggregate = "/mcp", true
+			}
+			jobs = append(jobs, job{
+				Script: principalsScript, Label: "principals/" + modes[0] + "+" + modes[1], Aggregate: aggregate, Servers: p.pick(name),
+				Principals: map[string]target{"alice": routeOf(g, "alice", path), "bob": routeOf(g, "bob", path)},
+				Modes:      map[string]string{"alice": modes[0], "bob": modes[1]},
+			})
+		}
+	}
+	return jobs
 }

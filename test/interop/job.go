@@ -56,6 +56,7 @@ type job struct {
 	Servers   []server `json:"servers"`
 	// Principals are who calls, for scripts with more than one caller.
 	Principals map[string]target `json:"principals,omitempty"`
+	Modes      map[string]string `json:"modes,omitempty"`
 	// Without names the checks that the client cannot make, with the reason.
 	Without map[string]string `json:"without,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 type scene struct {
 	name   string
 	peers  func(ctx context.Context, tools *harness.Toolbox, dir string) (*peers, error)
-	front  func(ctx context.Context, o options, dir string, p *peers) (*harness.Gateway, error)
+	front  func(ctx context.Context, tools *harness.Toolbox, o options, dir string, p *peers) (*harness.Gateway, error)
 	jobs   func(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, error)
 	direct func(tools *harness.Toolbox, p *peers) []job // without the gateway
 }
@@ -51,7 +51,7 @@ func (r *runner) play(ctx context.Context, s scene, dir string) (err error) {
 	}
 	ready, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	g, err := s.front(ready, r.options, dir, p)
+	g, err := s.front(ready, r.tools, r.options, dir, p)
 	if err != nil {
 		return fmt.Errorf("start the gateway: %w", err)
 	}

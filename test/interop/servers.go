@@ -128,7 +128,7 @@ func (p *peers) startEverything(ctx context.Context, tools *harness.Toolbox, dir
 
 // startGateway puts one gateway with its default authentication in front of all
 // servers.
-func startGateway(ctx context.Context, o options, dir string, p *peers) (*harness.Gateway, error) {
+func startGateway(ctx context.Context, _ *harness.Toolbox, o options, dir string, p *peers) (*harness.Gateway, error) {
 	return harness.StartGateway(ctx, o.gateway, dir, gatewayConfig(p))
 }
 
