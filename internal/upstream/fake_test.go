@@ -233,6 +233,16 @@ func (c *fakeConn) Stop(ctx context.Context) error {
 func (c *fakeConn) Diagnose() string { return c.act.diag }
 func (c *fakeConn) Confined() string { return "test" }
 
+// lives lets time pass; false if the connection was stopped meanwhile.
+func (c *fakeConn) lives(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-c.stop:
+		return false
+	}
+}
+
 func (c *fakeConn) isStopped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -197,3 +197,122 @@ func TestARemoteServerThatIsDownIsNoticedByProbes(t *testing.T) {
 		r.wantState(t, durward.StateReady)
 	})
 }
+
+// slowly answers a question after a while.
+func slowly(d time.Duration) *stream {
+	return &stream{ask: func(ctx context.Context, _ string) exchange.Reply {
+		select {
+		case <-time.After(d):
+			return exchange.Reply{Result: []byte(`{"action":"accept"}`)}
+		case <-ctx.Done():
+			return exchange.Fail(ctx.Err())
+		}
+	}}
+}
+
+// asking is a server that thinks for a while, asks its requester during every call
+// but those of others, and reads nothing until it has the answer; then it thinks
+// again, and answers.
+func asking(method string, before, after time.Duration) act {
+	return act{handle: func(c *fakeConn, call *exchange.Call) bool {
+		if call.Method == wire.MethodPing {
+			return true // it does not read
+		}
+		if call.Method != method || call.LogLevel == "plain" {
+			return false
+		}
+		go func() {
+			if !c.lives(before) {
+				return
+			}
+			c.emit(&exchange.ServerRequest{ID: call.ID, Method: wire.MethodElicit})
+			for len(sentTo[*exchange.Response](c)) == 0 {
+				if !c.lives(time.Second) {
+					return
+				}
+			}
+			if c.lives(after) {
+				c.result(call.ID, `{"asked":true}`)
+			}
+		}()
+		return true
+	}}
+}
+
+// A server that waits for the answer of a requester is neither probed to death nor
+// given up nor stopped as idle, however long that takes.
+func TestAServerThatWaitsForAnAnswerIsLeftInPeace(t *testing.T) {
+	for _, method := range []string{wire.MethodToolsCall, wire.MethodPromptsGet} {
+		t.Run(method, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				spec := stdio()
+				spec.IdleStop = time.Minute
+				r := start(t, spec, &world{script: always(asking(method, time.Second, 10*time.Second))})
+				req := &exchange.Request{Method: method, Client: exchange.Client{Era: wire.Legacy}}
+				wantOK(t, r.Do(context.Background(), alice(), req, slowly(50*time.Minute)))
+				c := r.world.conn(0)
+				if n := len(r.world.openings()); n != 1 || c.isStopped() {
+					t.Errorf("%d connections", n)
+				}
+				if n := len(callsTo(c, wire.MethodPing)); n != 0 {
+					t.Errorf("it was probed %d times", n)
+				}
+				r.wantState(t, durward.StateReady)
+			})
+		})
+	}
+}
+
+// Once it has the answer it is watched like any other.
+func TestAServerThatHangsAfterTheAnswerIsReplaced(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := start(t, stdio(), &world{script: always(asking(wire.MethodToolsCall, time.Second, 24*time.Hour))})
+		began := time.Now()
+		wantCode(t, r.Do(context.Background(), alice(), tool(), slowly(20*time.Minute)), wire.CodeUnknownOutcome, "health probes")
+		if took := time.Since(began); took < 25*time.Minute || took > 27*time.Minute {
+			t.Errorf("it ended after %s, want five minutes of silence after the answer", took)
+		}
+		plain := tool()
+		plain.LogLevel = "plain"
+		wantOK(t, r.Do(context.Background(), alice(), plain, &stream{}))
+	})
+}
+
+// The time that a requester takes is not the server's.
+func TestAQuestionDoesNotUseUpTheDeadline(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before, answer, after time.Duration
+		own                   time.Duration // of the requester
+		took                  time.Duration
+		want                  int
+	}{
+		"the answer takes long":            {10 * time.Second, 20 * time.Minute, 40 * time.Second, 0, 20*time.Minute + 50*time.Second, 0},
+		"the server takes too long":        {10 * time.Second, 20 * time.Minute, time.Hour, 0, 21 * time.Minute, wire.CodeTimeout},
+		"it takes too long before":         {61 * time.Second, time.Minute, 0, 0, time.Minute, wire.CodeTimeout},
+		"asked at the last moment":         {58500 * time.Millisecond, 5 * time.Minute, 0, 0, 5*time.Minute + 58*time.Second, 0},
+		"the requester has its own":        {10 * time.Second, 20 * time.Minute, 0, 30 * time.Second, 30 * time.Second, wire.CodeTimeout},
+		"an answer that never comes, once": {10 * time.Second, 100 * time.Hour, 0, 0, time.Hour + time.Minute, wire.CodeTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				spec := stdio()
+				spec.HealthEvery = 24 * time.Hour
+				r := start(t, spec, &world{script: always(asking(wire.MethodPromptsGet, tt.before, tt.after))})
+				req := &exchange.Request{Method: wire.MethodPromptsGet, Client: exchange.Client{Era: wire.Legacy}}
+				began := time.Now()
+				if tt.own > 0 {
+					req.Deadline = began.Add(tt.own)
+				}
+				reply := r.Do(context.Background(), alice(), req, slowly(tt.answer))
+				if tt.want != 0 {
+					wantCode(t, reply, tt.want)
+				} else {
+					wantOK(t, reply)
+				}
+				if took := time.Since(began); took < tt.took || took > tt.took+3*time.Second {
+					t.Errorf("it took %s, want %s", took, tt.took)
+				}
+			})
+		})
+	}
+}
