@@ -139,14 +139,16 @@ func (g *gateway) log(run int) string {
 	return filepath.Join(g.dir, fmt.Sprintf("gateway-%03d.log", run))
 }
 
-// restart ends the gateway with a signal and starts it again.
-func (g *gateway) restart(ctx context.Context, signal os.Signal) error {
+// restart ends the gateway with a signal and starts it again. note is called
+// right before.
+func (g *gateway) restart(ctx context.Context, signal os.Signal, note func()) error {
 	g.up.Lock()
 	defer g.up.Unlock()
 	process, err := os.FindProcess(g.proc.Pid())
 	if err != nil {
 		return err
 	}
+	note()
 	if err := process.Signal(signal); err != nil {
 		return err
 	}

@@ -67,9 +67,9 @@ func (i *injector) gateways(ctx context.Context) error {
 		if i.dice.percent(40) {
 			kind, signal = fault.GatewayTerm, syscall.SIGTERM
 		}
-		i.book.fault(injected{kind: kind})
+		note := func() { i.book.fault(injected{kind: kind}) }
 		// Not with ctx: the gateway must be up again when the faults end.
-		if err := i.gateway.restart(context.WithoutCancel(ctx), signal); err != nil {
+		if err := i.gateway.restart(context.WithoutCancel(ctx), signal, note); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}

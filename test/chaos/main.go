@@ -56,7 +56,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 0, "seed of the dice; 0: any")
 	flag.StringVar(&o.gateway, "gateway", "", "gateway binary; built from ./cmd/durward when empty")
 	flag.BoolVar(&o.race, "race", false, "build the gateway with the race detector")
-	flag.BoolVar(&o.cross, "cross", false, "servers also ask clients of the other era")
+	flag.BoolVar(&o.cross, "cross", true, "servers also ask clients of the other era")
 	flag.BoolVar(&o.keep, "keep", false, "keep the logs of a run without broken promises, too")
 	flag.Parse()
 	if o.seed == 0 {

@@ -184,13 +184,13 @@ func (l *link) requests() {
 		if in.fill() != nil {
 			return
 		}
-		if kind == fault.ResetIdle {
-			l.struck(kind, "")
-			reset(l.near)
-			return
-		}
 		request, err := in.request()
 		if err != nil {
+			return
+		}
+		if kind == fault.ResetIdle {
+			l.struck(kind, string(callID.Find(request)))
+			reset(l.near)
 			return
 		}
 		if !l.pass(kind, request) {

@@ -56,11 +56,19 @@ func judge(h *history, t terms) *verdict {
 			v.problem("%v executed %q, which nobody asked for", servers, id)
 		}
 	}
+	for _, p := range pairs(h) {
+		if p.all() >= enough && p.by[ok] == 0 {
+			v.problem("of %d calls during which %s asked %s clients none was answered", p.all(), p.server, p.era)
+		}
+	}
 	if v.faults < t.faults {
 		v.problem("%d faults were injected, fewer than the %d that were wanted", v.faults, t.faults)
 	}
 	return v
 }
+
+// enough calls, of which one at least must succeed in spite of all faults.
+const enough = 20
 
 // judge takes one call into account.
 func (v *verdict) judge(r *record, servers []string, t terms) {
@@ -147,6 +155,13 @@ func matrix(h *history) []row {
 type pair struct {
 	era, server string
 	by          tally
+}
+
+func (p *pair) all() (n int) {
+	for _, of := range p.by {
+		n += of
+	}
+	return n
 }
 
 // pairs tells what came of calls during which a person was asked.

@@ -85,6 +85,16 @@ func TestVerdictOfARun(t *testing.T) {
 			change:  func(b *book) { b.calls["call-000001"].outcome = unknown },
 			entries: []journal.Entry{{Kind: journal.Execution, Call: "call-000001", Server: "http-modern"}}, want: "executed by [http-modern]",
 		},
+		"nobody is ever asked": {
+			change: func(b *book) {
+				for n := range enough {
+					id := fmt.Sprintf("call-1%05d", n)
+					b.begin(record{id: id, server: "stdio-modern", era: "legacy", tool: "ask"})
+					b.settle(id, toolError, "")
+				}
+			},
+			want: "of 20 calls during which stdio-modern asked legacy clients none",
+		},
 		"never settled": {change: func(b *book) { b.begin(record{id: "call-000002"}) }, want: "hang: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ const (
 const (
 	Refuse      = "refuse"        // accepts no connection for a moment
 	ResetOpen   = "reset-open"    // resets a connection before its first byte
-	ResetIdle   = "reset-idle"    // resets a connection when the next request begins to come
+	ResetIdle   = "reset-idle"    // resets a connection when the next request comes, which is not passed on
 	ResetMid    = "reset-request" // in the middle of a request
 	ResetAnswer = "reset-answer"  // when the whole request is through, before the answer
 	CutHead     = "cut-head"      // in the middle of the head of an answer
