@@ -195,7 +195,7 @@ func (c *call) cut() (Turn, bool) {
 		return Turn{}, false
 	}
 	c.round++
-	c.phase, c.out, c.urgent = between, nil, false
+	c.phase, c.out = between, nil
 	c.capabilities = bytes.Clone(c.capabilities) // they outlive the request now
 	turn := Turn{ID: c.id, Round: c.round, Questions: make([]Question, len(c.open)), Refused: c.refused}
 	for i, q := range c.open {
@@ -273,7 +273,8 @@ func (c *call) outcome() (Turn, bool) {
 	return c.final(), true
 }
 
-// keys lists the questions that were sent with a round; false if the call is not at it.
+// keys lists the questions that were sent with a round and have no answer; false
+// if the call is not at it.
 func (c *call) keys(round int) ([]string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -302,7 +303,7 @@ func (c *call) resume(round int, capabilities []byte, given map[string][]byte, o
 	kept, settled := c.open[:0], false
 	for _, q := range c.open {
 		switch answer, ok := given[q.Key]; {
-		case ok && q.sent:
+		case ok:
 			q.answer <- exchange.Reply{Result: bytes.Clone(answer)} // it outlives the request
 			settled = true
 		case c.refuse(q):

@@ -118,7 +118,7 @@ func TestB9_AHeldCallLivesSoLong(t *testing.T) {
 		if r.table.Len() != 1 {
 			t.Error("gone too early")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		got := <-ended
 		if strings.Count(got, "limits.hold_life") != 2 || strings.Count(got, "1m0s") != 2 {
 			t.Error(got)
@@ -128,6 +128,51 @@ func TestB9_AHeldCallLivesSoLong(t *testing.T) {
 		}
 		r.lost(owner(), turn.ID, turn.Round)
 	})
+}
+
+// TestB9_ARetryAtTheLastMomentCountsOrIsLost, and never half of both.
+func TestB9_ARetryAtTheLastMomentCountsOrIsLost(t *testing.T) {
+	counted := 0
+	for range 300 {
+		in(t, hold.Options{Life: time.Minute}, func(t *testing.T, r *rig) {
+			server := make(chan string, 1)
+			turn := r.begin(func(ctx context.Context, out exchange.Stream) exchange.Reply {
+				got := elicit(ctx, out, "a")
+				time.Sleep(ms)
+				server <- fmt.Sprint(got, context.Cause(ctx))
+				return text(got)
+			})
+			time.Sleep(time.Minute)
+			done, err := r.table.Resume(t.Context(), owner(), turn.ID, 1, []byte(all), answers{"q1": `{}`}.of, nil)
+			saw := <-server
+			switch {
+			case err == nil && string(done.Reply.Result) == `{}` && saw == `{}<nil>`:
+				counted++
+			case errors.Is(err, hold.ErrLost) && strings.Count(saw, "limits.hold_life") == 2:
+			default:
+				t.Errorf("%+v, %v; the server saw %s", done, err, saw)
+			}
+		})
+	}
+	t.Logf("%d counted", counted)
+}
+
+// TestTheEndOfOneRoundIsNotThatOfTheNext, which may have begun at the same moment.
+func TestTheEndOfOneRoundIsNotThatOfTheNext(t *testing.T) {
+	for range 300 {
+		in(t, hold.Options{Life: time.Minute}, func(t *testing.T, r *rig) {
+			turn := r.begin(askAfter(0))
+			time.Sleep(time.Minute)
+			next, err := r.table.Resume(t.Context(), owner(), turn.ID, 1, []byte(all), answers{}.of, nil)
+			if errors.Is(err, hold.ErrLost) {
+				return
+			}
+			time.Sleep(time.Second)
+			if done := r.resume(next, answers{"q1": `{}`}); err != nil || string(done.Reply.Result) != `{}` {
+				t.Errorf("%+v, %v", done, err)
+			}
+		})
+	}
 }
 
 func TestAReplyBetweenTurnsIsKeptForTheRetry(t *testing.T) {
@@ -314,6 +359,29 @@ func TestCloseEndsAllCalls(t *testing.T) {
 	})
 }
 
+// TestCloseAtTheEndOfATurn: a call must not become one that is held behind the back of Close.
+func TestCloseAtTheEndOfATurn(t *testing.T) {
+	for i := range 600 {
+		in(t, hold.Options{}, func(t *testing.T, r *rig) {
+			begun := make(chan struct{})
+			go func() {
+				defer close(begun)
+				turn, err := r.table.Begin(t.Context(), owner(), []byte(all), nil, askAfter(0))
+				for err == nil && turn.Questions != nil {
+					turn, err = r.table.Resume(t.Context(), owner(), turn.ID, turn.Round, []byte(all), answers{}.of, nil)
+					time.Sleep(time.Nanosecond)
+				}
+			}()
+			time.Sleep(15*ms + time.Duration(i%3)) // at the end of the first turn, or of a later one
+			_ = r.table.Close()
+			<-begun
+			if since := time.Since(r.start); since > time.Second {
+				t.Errorf("closed after %v", since)
+			}
+		})
+	}
+}
+
 func TestCloseWithNothingToDo(t *testing.T) {
 	table := hold.New(hold.Options{})
 	for range 3 {
@@ -331,5 +399,20 @@ func TestAskingAfterTheEnd(t *testing.T) {
 			t.Error(got)
 		}
 		stream.Notify("notifications/progress", nil)
+		// And while the reply waits for its retry.
+		turn := r.begin(func(ctx context.Context, out exchange.Stream) exchange.Reply {
+			stream = out
+			brief, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			elicit(brief, out, "a")
+			return text("done")
+		})
+		time.Sleep(2 * time.Second)
+		if got := elicit(t.Context(), stream, "b"); !strings.Contains(message(got), "is over") {
+			t.Error(got)
+		}
+		if turn = r.resume(turn, answers{}); string(turn.Reply.Result) != "done" {
+			t.Errorf("%+v", turn)
+		}
 	})
 }

@@ -2,13 +2,11 @@ package hold_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"durward"
 	"durward/internal/exchange"
 	"durward/internal/hold"
 	"durward/internal/wire"
@@ -231,6 +229,25 @@ func TestAQuestionWithdrawnBetweenTurnsTakesNoAnswer(t *testing.T) {
 	})
 }
 
+// TestARetryThatFindsNothingOpenWaitsAsTheFirstRequestDid for the server to fall silent.
+func TestARetryThatFindsNothingOpenWaitsAsTheFirstRequestDid(t *testing.T) {
+	in(t, hold.Options{}, func(t *testing.T, r *rig) {
+		turn := r.begin(func(ctx context.Context, out exchange.Stream) exchange.Reply {
+			brief, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			elicit(brief, out, "brief")
+			time.Sleep(2 * time.Second)
+			return askAfter(0, 5*ms)(ctx, out)
+		})
+		time.Sleep(2 * time.Second)
+		turn = r.resume(turn, answers{})
+		if len(turn.Questions) != 2 || turn.Round != 2 {
+			t.Error(asked(turn))
+		}
+		r.at(3020 * ms)
+	})
+}
+
 // TestAfterWithdrawalsTheWindowBeginsAnew: a question that comes when none is open is a first one.
 func TestAfterWithdrawalsTheWindowBeginsAnew(t *testing.T) {
 	in(t, hold.Options{}, func(t *testing.T, r *rig) {
@@ -373,49 +390,6 @@ func TestNotificationsGoToTheTurnThatIsOn(t *testing.T) {
 		}
 		if got := second.String(); got != "notifications/message3 vendor/note3" {
 			t.Error(got)
-		}
-	})
-}
-
-func TestErrLost(t *testing.T) {
-	if durward.KindOf(hold.ErrLost) != durward.NotFound || !strings.Contains(hold.ErrLost.Error(), "limits.hold_life") {
-		t.Error(hold.ErrLost)
-	}
-	in(t, hold.Options{}, func(t *testing.T, r *rig) {
-		turn := r.begin(askAfter(0))
-		r.lost(owner(), "", 1)
-		r.lost(owner(), "unknown", 1)
-		r.lost(hold.Owner{Principal: "other", Server: "s"}, turn.ID, 1)
-		r.lost(hold.Owner{Principal: "p", Server: "other"}, turn.ID, 1)
-		r.lost(owner(), turn.ID, 0)
-		r.lost(owner(), turn.ID, 2)
-		again := r.resume(turn, answers{})
-		r.lost(owner(), turn.ID, 1) // somebody sent an old state again
-		done := r.resume(again, answers{"q1": `{}`})
-		if string(done.Reply.Result) != `{}` {
-			t.Errorf("%+v", done)
-		}
-		r.lost(owner(), again.ID, again.Round)
-	})
-}
-
-// TestB9_OneRetryOfATurnCounts: of two at once the second finds the turn taken.
-func TestB9_OneRetryOfATurnCounts(t *testing.T) {
-	in(t, hold.Options{}, func(t *testing.T, r *rig) {
-		turn := r.begin(func(ctx context.Context, out exchange.Stream) exchange.Reply {
-			got := elicit(ctx, out, "a")
-			time.Sleep(time.Second)
-			return text(got)
-		})
-		errs := make(chan error, 2)
-		for _, answer := range []string{`{"n":1}`, `{"n":2}`} {
-			go func() {
-				_, err := r.table.Resume(t.Context(), owner(), turn.ID, 1, []byte(all), answers{"q1": answer}.of, nil)
-				errs <- err
-			}()
-		}
-		if a, b := <-errs, <-errs; !errors.Is(a, hold.ErrLost) || b != nil { // the one that lost is told at once
-			t.Error(a, b)
 		}
 	})
 }

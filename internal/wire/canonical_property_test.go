@@ -200,7 +200,7 @@ func TestCanonicalNumbersAgreeWithRationals(t *testing.T) {
 		x, okX := new(big.Rat).SetString(a)
 		y, okY := new(big.Rat).SetString(b)
 		if !okX || !okY || !isJSON([]byte(b)) {
-			t.Skip("no number")
+			return // two signs
 		}
 		if same := x.Cmp(y) == 0; same != (canonical(a) == canonical(b)) {
 			t.Fatalf("%s and %s are equal: %v; %s, %s", a, b, same, canonical(a), canonical(b))
@@ -323,13 +323,13 @@ func TestCanonicalOfDeepObjectsOutOfOrder(t *testing.T) {
 
 func TestCanonicalOfManyMembers(t *testing.T) {
 	var names []string
-	for i := range 100_000 {
-		names = append(names, fmt.Sprintf(`"m%d":%d.0`, i*7919%100_000, i))
+	for i := range 10_000 {
+		names = append(names, fmt.Sprintf(`"m%d":%d.0`, i*7919%10_000, i))
 	}
 	value := "{" + strings.Join(names, ",") + "}"
 	form := canonical(value)
 	slices.Reverse(names)
 	if canonical("{"+strings.Join(names, " , ")+"}") != form || !isJSON([]byte(form)) {
-		t.Fatal("the order of a hundred thousand members counts")
+		t.Fatal("the order of ten thousand members counts")
 	}
 }
