@@ -68,7 +68,7 @@ func parsePlace(id string) (p place, ok bool) {
 	number, stream, several := strings.Cut(parts[2], ".")
 	ok = count(&p.number, number) && count(&p.seq, parts[3]) && several == (p.number == 0)
 	if several {
-		ok = ok && count(&p.stream, stream)
+		ok = ok && count(&p.stream, stream) && p.stream > 0
 	}
 	if len(parts) == 5 {
 		var sound bool

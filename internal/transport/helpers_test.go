@@ -29,13 +29,15 @@ const secret = "a-token-for-tests-only"
 
 // fakeCore answers by the method, and for tools/call by the name of the tool.
 type fakeCore struct {
-	tools map[string]tool
+	tools  map[string]tool
+	listen func(out exchange.Stream) // instead of what subscriptions/listen does
 
 	mu    sync.Mutex // guards everything below
 	seen  []exchange.Inbound
 	notes []string
 	feeds map[durward.SessionID]exchange.Feed
-	gone  int // sessions that were detached
+	// how often sessions were attached, and detached
+	attached, gone int
 }
 
 type tool func(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply
@@ -56,6 +58,10 @@ func (f *fakeCore) Serve(ctx context.Context, in *exchange.Inbound, out exchange
 	case wire.MethodSetLevel, wire.MethodSubscribe:
 		return result(`{}`)
 	case wire.MethodListen:
+		if f.listen != nil {
+			f.listen(out)
+			return result(`{"resultType":"complete"}`)
+		}
 		out.Notify(wire.NoteAcknowledged, []byte(`{"_meta":{"io.modelcontextprotocol/subscriptionId":`+string(in.ID)+`}}`))
 		<-ctx.Done()
 		return result(`{"resultType":"complete"}`)
@@ -89,6 +95,7 @@ func (f *fakeCore) Attach(caller durward.Caller, _ durward.Route, feed exchange.
 	if f.feeds == nil {
 		f.feeds = map[durward.SessionID]exchange.Feed{}
 	}
+	f.attached++
 	f.feeds[caller.Session] = feed
 	return func() {
 		f.mu.Lock()
