@@ -125,10 +125,12 @@ func runCells(ctx context.Context, tools *harness.Toolbox, o options, dir string
 	group.SetLimit(max(o.parallel, 1))
 	for _, c := range cells {
 		group.Go(func() error {
+			start := time.Now()
 			r, err := runCell(ctx, tools, o, c, filepath.Join(dir, c.String()))
 			if err != nil {
 				return fmt.Errorf("cell %s: %w", c, err)
 			}
+			r.took = time.Since(start)
 			mu.Lock()
 			defer mu.Unlock()
 			results[c.String()] = r

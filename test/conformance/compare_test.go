@@ -13,12 +13,15 @@ func TestCompare(t *testing.T) {
 		"gone":   {{ID: "a", Status: "SUCCESS"}},
 		"weaker": {{ID: "a", Status: "SUCCESS"}},
 		"better": {{ID: "a", Status: "FAILURE"}},
+		"named":  {{ID: "a", Name: "One", Status: "SUCCESS"}, {ID: "a", Name: "Two", Status: "SUCCESS"}, {ID: "b", Name: "Seen", Status: "SUCCESS"}},
 	}
 	gateway := map[string][]check{
 		"same":   {{ID: "a", Status: "SUCCESS"}},
 		"twice":  {{ID: "a", Status: "SUCCESS"}, {ID: "a", Status: "FAILURE", Message: "no"}},
 		"weaker": {{ID: "a", Status: "INFO"}},
 		"better": {{ID: "a", Status: "SUCCESS"}},
+		// In another order, and b under the name it has when it could not be made.
+		"named": {{ID: "b", Name: "NotObserved", Status: "SUCCESS"}, {ID: "a", Name: "Two", Status: "FAILURE"}, {ID: "a", Name: "One", Status: "SUCCESS"}},
 	}
 	var got []string
 	for _, d := range compare(direct, gateway) {
@@ -31,6 +34,7 @@ func TestCompare(t *testing.T) {
 	want := []string{
 		"better better/a direct=FAILURE gateway=SUCCESS",
 		"worse gone/a direct=SUCCESS gateway=absent",
+		"worse named/a/Two direct=SUCCESS gateway=FAILURE",
 		"worse twice/a#2 direct=SUCCESS gateway=FAILURE: no",
 		"worse weaker/a direct=SUCCESS gateway=INFO",
 	}

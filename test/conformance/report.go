@@ -19,6 +19,7 @@ func report(w io.Writer, o options, cells []cell, results map[string]*result, ba
 		fields = append(fields, fmt.Sprintf("%s=%d/%d", c, r.passed(), len(r.scored)))
 		if c.isDirect() {
 			ok = p.failing(c, r) && ok
+			lines = append(lines, cellLine(c, r, ""))
 			continue
 		}
 		if used[c.baseline()] == nil {
@@ -26,8 +27,7 @@ func report(w io.Writer, o options, cells []cell, results map[string]*result, ba
 		}
 		direct := results[cell{suite: c.suite, route: routeDirect}.String()]
 		n := p.differences(c, r, compare(direct.scenarios, r.scenarios), baselines[c.baseline()], used[c.baseline()])
-		lines = append(lines, fmt.Sprintf("cell %s passed=%d scored=%d baseline=%d worse=%d better=%d",
-			c, r.passed(), len(r.scored), n.accepted, n.worse, n.better))
+		lines = append(lines, cellLine(c, r, fmt.Sprintf(" baseline=%d worse=%d better=%d", n.accepted, n.worse, n.better)))
 		ok = n.worse == 0 && ok
 	}
 	if o.only == "" && o.scenario == "" && !o.direct {
@@ -38,6 +38,10 @@ func report(w io.Writer, o options, cells []cell, results map[string]*result, ba
 	}
 	p.printf("conformance: %s\n", strings.Join(fields, " "))
 	return ok
+}
+
+func cellLine(c cell, r *result, compared string) string {
+	return fmt.Sprintf("cell %s passed=%d scored=%d%s seconds=%.1f", c, r.passed(), len(r.scored), compared, r.took.Seconds())
 }
 
 // printer writes lines and cannot do anything sensible about a closed stdout.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"sort"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -32,6 +33,7 @@ type result struct {
 	dir       string
 	scenarios map[string][]check
 	scored    []string
+	took      time.Duration
 }
 
 // passed counts the scored scenarios that ran and have no failed check.
@@ -136,12 +138,15 @@ func readChecks(out, prefix string) (map[string][]check, error) {
 // requirement is a requirement file of the suite: what is scored, and what runs
 // besides.
 type requirement struct {
-	Server    []string `yaml:"server"`
-	Client    []string `yaml:"client"`
-	NotScored []struct {
-		Scenario string `yaml:"scenario"`
-		Leg      string `yaml:"leg"`
-	} `yaml:"not_scored"`
+	Server    []string   `yaml:"server"`
+	Client    []string   `yaml:"client"`
+	NotScored []unscored `yaml:"not_scored"`
+}
+
+// unscored is a scenario that runs for information; leg is server or client.
+type unscored struct {
+	Scenario string `yaml:"scenario"`
+	Leg      string `yaml:"leg"`
 }
 
 // requirements reads the suite's file; a suite without one requires nothing.

@@ -25,22 +25,13 @@ func startTarget(ctx context.Context, tools *harness.Toolbox, o options, c cell,
 	if strings.HasSuffix(c.route, "-stdio") {
 		return startGateway(ctx, o, c, dir, harness.Server{Command: path, Args: args}, noStop)
 	}
-	addr, err := harness.FreeAddr()
-	if err != nil {
-		return "", nil, err
-	}
-	args = append(args, "-http="+addr)
 	if !c.crosses() {
 		args = append(args, fmt.Sprintf("-stateless=%t", c.suite.era == eraModern))
 	}
-	fixture, err := harness.Start(harness.Command{Path: path, Args: args, Log: filepath.Join(dir, "fixture.log")})
+	// The go-sdk fixture knows no graceful end, so its exit code says nothing.
+	fixture, url, err := harness.StartHTTP(ctx, path, args, filepath.Join(dir, "fixture.log"))
 	if err != nil {
 		return "", nil, err
-	}
-	// The go-sdk fixture knows no graceful end, so its exit code says nothing.
-	url := "http://" + addr + "/mcp"
-	if err := harness.WaitTCP(ctx, fixture, addr); err != nil {
-		return "", nil, joinStop(err, fixture.Stop)
 	}
 	if c.isDirect() {
 		return url, fixture.Stop, nil

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 )
 
@@ -87,6 +88,24 @@ func (p *Process) Stop() error {
 		return err
 	}
 	return late
+}
+
+// StartHTTP starts a program that serves MCP at /mcp of the loopback address in
+// its flag -http, waits until it listens, and returns its URL. args come before
+// that flag. ctx bounds the wait only.
+func StartHTTP(ctx context.Context, path string, args []string, log string) (p *Process, url string, err error) {
+	addr, err := FreeAddr()
+	if err != nil {
+		return nil, "", err
+	}
+	args = append(slices.Clone(args), "-http="+addr)
+	if p, err = Start(Command{Path: path, Args: args, Log: log}); err != nil {
+		return nil, "", err
+	}
+	if err := WaitTCP(ctx, p, addr); err != nil {
+		return nil, "", fmt.Errorf("%w%s", err, stopNote(p.Stop()))
+	}
+	return p, "http://" + addr + "/mcp", nil
 }
 
 // FreeAddr is a loopback address whose port was free a moment ago, for programs
