@@ -19,6 +19,20 @@ type Call struct {
 	Name     string // the server's own name of the tool, prompt or resource
 	FullName string // the name the caller used
 	Risk     Risk   // of the tool; RiskUnset for everything else
+
+	Era       string    // of the caller: legacy or modern
+	Transport Transport // of the server; empty when Durward answers by itself
+	Parent    CallID    // the call during which this one was made; empty
+	Trace     Trace
+}
+
+// Trace is the W3C trace context of a call (https://www.w3.org/TR/trace-context/).
+// The zero value is no trace.
+type Trace struct {
+	TraceID [16]byte
+	Caller  [8]byte // the caller's span; zero when we began the trace
+	SpanID  [8]byte // ours
+	Flags   byte    // 1: sampled
 }
 
 // Action is what a rule or a default asks for.
@@ -72,5 +86,7 @@ type Outcome struct {
 	Result   []byte
 	Error    []byte
 	Attempts int // how often the request was handed to a server; 0 when it never was
-	Finished time.Time
+
+	Dispatched time.Time // when it was handed to a server first; zero when it never was
+	Finished   time.Time
 }

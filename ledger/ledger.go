@@ -1,0 +1,204 @@
+package ledger
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"durward"
+)
+
+// Ledger writes records. It is safe for concurrent use. Whoever opens one calls Close.
+type Ledger struct {
+	opt    Options
+	bodies *bodies
+
+	kick chan struct{} // wakes the writer
+	done chan struct{} // closed when the writer has ended
+	stop context.CancelFunc
+
+	mu      sync.Mutex // guards all below
+	pending *group     // what the next transaction takes
+	closed  bool
+	failed  error     // why the store took nothing the last time; nil: it did
+	since   time.Time // of failed
+	head    Link      // the last committed
+}
+
+// group is what one transaction writes, and whom it makes wait.
+type group struct {
+	records []Record
+	bodies  []Body
+	must    int           // of records, how many may not be dropped: outcomes
+	taken   chan struct{} // closed when the writer took it: there is room again
+	over    chan struct{} // closed when it is committed or refused
+	err     error         // set before over is closed
+}
+
+func newGroup() *group {
+	return &group{taken: make(chan struct{}), over: make(chan struct{})}
+}
+
+// Open starts a ledger on a store. Calls that the store holds without an outcome,
+// because the process that made them was killed, get the outcome unknown first,
+// in one transaction.
+func Open(ctx context.Context, opt Options) (*Ledger, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	head, err := opt.Store.Head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, stop := context.WithCancel(context.Background())
+	l := &Ledger{
+		opt: opt, bodies: newBodies(opt), pending: newGroup(), head: head, stop: stop,
+		kick: make(chan struct{}, 1), done: make(chan struct{}),
+	}
+	if err := l.recover(ctx); err != nil {
+		stop()
+		return nil, err
+	}
+	go l.write(run)
+	return l, nil
+}
+
+// Intent records a call before it acts and returns when the record is committed.
+// An error, of kind Unavailable, refuses the call: nothing may pass unrecorded.
+func (l *Ledger) Intent(ctx context.Context, call *durward.Call, d durward.Decision) error {
+	intent, body := l.intent(call, d)
+	return l.add(ctx, intent, body)
+}
+
+// Outcome records how a call ended. It returns at once, unless Options.Full is set.
+// While the store takes nothing, outcomes wait for it: there are no more of them
+// than calls were under way, because no new one may begin.
+func (l *Ledger) Outcome(ctx context.Context, call *durward.Call, o durward.Outcome) {
+	outcome, body := l.outcome(call, o)
+	g := l.push(outcome, body)
+	if g == nil || !l.opt.Full {
+		return
+	}
+	select {
+	case <-g.over:
+	case <-ctx.Done():
+	}
+}
+
+// Append records anything else and returns when it is committed.
+func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, r, nil) }
+
+// State says whether calls are being recorded: nil, or why not and since when.
+func (l *Ledger) State() (err error, since time.Time) { //nolint:revive // the error is the answer, not a failure to get one
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed, l.since
+}
+
+// Head returns the last committed link.
+func (l *Ledger) Head() Link {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.head
+}
+
+// Close writes what waits, refuses what comes, and returns when nothing is left
+// running. It closes the store. The error says what could not be written.
+func (l *Ledger) Close() error {
+	l.mu.Lock()
+	first := !l.closed
+	l.closed = true
+	l.mu.Unlock()
+	if !first {
+		<-l.done
+		return nil
+	}
+	l.stop()
+	<-l.done
+	l.mu.Lock()
+	err := l.failed
+	l.mu.Unlock()
+	if closing := l.opt.Store.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+var errClosed = durward.Errorf(durward.Unavailable, "ledger", "the service is stopping, so the call cannot be recorded; nothing was executed")
+
+// add puts a record on the way and waits for it.
+func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
+	timer := time.NewTimer(l.opt.Wait)
+	defer timer.Stop()
+	for {
+		g, full, err := l.offer(r, body)
+		if err != nil {
+			return err
+		}
+		wait := full
+		if g != nil {
+			wait = g.over
+		}
+		select {
+		case <-wait:
+			if g != nil {
+				return g.err
+			}
+		case <-ctx.Done():
+			// It may be committed all the same: then it is a call that never was sent,
+			// and gets its outcome like any other.
+			return durward.Errorf(durward.Unavailable, "ledger", "the requester left before the call was recorded; nothing was executed")
+		case <-timer.C:
+			return durward.Errorf(durward.Unavailable, "ledger",
+				"the call could not be recorded within %s, so it was not made: %s; see: durward status (limits.ledger_wait, limits.ledger_queue)", l.opt.Wait, l.why())
+		}
+	}
+}
+
+// why says in words what keeps the ledger from writing.
+func (l *Ledger) why() string {
+	if err, _ := l.State(); err != nil {
+		return err.Error()
+	}
+	return "more is recorded than the store can take"
+}
+
+// offer adds a record to the pending group; or returns what to wait for, when the
+// queue is full.
+func (l *Ledger) offer(r Record, body *Body) (g *group, full <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return nil, nil, errClosed
+	case l.failed != nil:
+		return nil, nil, durward.Errorf(durward.Unavailable, "ledger", "the call cannot be recorded, so it was not made: %w", l.failed)
+	case len(l.pending.records) >= l.opt.Queue:
+		return nil, l.pending.taken, nil
+	}
+	l.put(r, body)
+	return l.pending, nil, nil
+}
+
+// push adds a record that must not be refused.
+func (l *Ledger) push(r Record, body *Body) *group {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.put(r, body)
+	l.pending.must++
+	return l.pending
+}
+
+// put adds to the pending group and wakes the writer if it was empty. mu is held.
+func (l *Ledger) put(r Record, body *Body) {
+	if len(l.pending.records) == 0 {
+		select {
+		case l.kick <- struct{}{}:
+		default:
+		}
+	}
+	l.pending.records = append(l.pending.records, r)
+	if body != nil {
+		l.pending.bodies = append(l.pending.bodies, *body)
+	}
+}

@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"durward"
+)
+
+// Batch is what one transaction writes: the records in order, the bodies they
+// name that may be new, and the link that covers the records.
+type Batch struct {
+	Records []Record
+	Bodies  []Body
+	Link    Link
+}
+
+// Body is the content of a request or a response, kept once however often it
+// occurs.
+type Body struct {
+	Digest    Digest
+	Encoding  string // "" or "zstd"
+	Original  int    // bytes before it was cut and compressed
+	Truncated bool
+	Data      []byte // as stored
+}
+
+// Store keeps records. One [Ledger] writes to it; any number of readers, in this
+// and in other processes, read. It is implemented by internal/store/sqlite.
+type Store interface {
+	// Head returns the last link; the zero Link when there is none.
+	Head(ctx context.Context) (Link, error)
+	// Write commits a batch: all of it or nothing. Its error is of kind Unavailable
+	// when the store cannot take anything now (disk full, locked, gone, damaged):
+	// the same batch may be written again later. The batch is not kept.
+	Write(ctx context.Context, b *Batch) error
+	// Open returns the calls that have no outcome, oldest first, at most limit.
+	Open(ctx context.Context, limit int) ([]durward.CallID, error)
+	Close() error
+}
+
+// Reader answers questions about what was recorded. Newest first, always.
+type Reader interface {
+	Calls(ctx context.Context, f Filter) (Page, error)
+	Call(ctx context.Context, id string) (*Story, error)
+	Body(ctx context.Context, d Digest) (io.ReadCloser, BodyInfo, error)
+	Timeline(ctx context.Context, f TimelineFilter) (TimelinePage, error)
+	Stats(ctx context.Context, f Filter) (*Stats, error)
+}
+
+// Auditor walks through everything in the order in which it was written, for
+// [Verify] and exports.
+type Auditor interface {
+	// Links calls f for each link from seq on, with its records as they are stored.
+	// A record that cannot be read is given as a *Damaged.
+	Links(ctx context.Context, from uint64, f func(l Link, records []Record) error) error
+	// Bodies calls f for each body, decompressed as it is read.
+	Bodies(ctx context.Context, f func(info BodyInfo, content io.Reader) error) error
+}
+
+// Keeper keeps a store within its bounds.
+type Keeper interface {
+	// Prune removes whole links, oldest first, up to and including seq, and the
+	// bodies that nothing names any more.
+	Prune(ctx context.Context, seq uint64, progress func(done, of int64)) error
+	// PruneBodies removes the bodies that no record since before names.
+	PruneBodies(ctx context.Context, before time.Time, progress func(done, of int64)) error
+	// Backup writes a consistent copy to a new file while the store is in use.
+	Backup(ctx context.Context, path string, progress func(done, of int64)) error
+	// Size returns how many bytes the store takes on disk.
+	Size(ctx context.Context) (int64, error)
+}
+
+// BodyInfo describes a stored body.
+type BodyInfo struct {
+	Digest    Digest
+	Encoding  string
+	Original  int
+	Stored    int
+	Truncated bool
+}
+
+// Damaged stands for a record that is in the store and cannot be read.
+type Damaged struct {
+	Of     Kind
+	Reason string
+}
+
+// Kind implements Record.
+func (d *Damaged) Kind() Kind { return d.Of }
+
+func (d *Damaged) appendTo(e *encoder) { e.text("damaged: " + d.Reason) }
