@@ -12,14 +12,18 @@ import (
 	"durward/internal/launch"
 	"durward/internal/testkit/hostile"
 	"durward/internal/testkit/rawclient"
+	"durward/internal/testkit/taskserver"
 )
 
-// The test binary is also the hostile server, its grandchild, and the init of
+// The test binary is also the hostile server, the one with tasks, the first one's grandchild, and the init of
 // the servers' process trees.
 func TestMain(m *testing.M) {
 	launch.MaybeInit()
 	if hostile.Asked() {
 		hostile.Main()
+	}
+	if taskserver.Asked() {
+		taskserver.Main()
 	}
 	if hostile.Grandchild() {
 		hostile.Linger()

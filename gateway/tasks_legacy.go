@@ -162,78 +162,93 @@ func (g *Gateway) taskStatus(server string, params []byte) {
 	}
 }
 
-// maxTracked bounds the legacy tasks whose sessions are remembered. Beyond it the
+// maxTracked bounds the legacy tasks of sessions that are remembered. Beyond it the
 // oldest are forgotten: they are told of no more, and can still be asked for.
 const maxTracked = 4096
 
 // taskTable remembers which session knows which legacy task, and by which id. The
 // zero value is empty.
 type taskTable struct {
-	mu    sync.Mutex // guards all below
-	known map[taskKey]trackedTask
-	order []taskKey // as they came; a ring once it is full
-	next  int
+	mu     sync.Mutex // guards all below
+	known  map[knownTask]string
+	owners map[taskKey]taskOwner
+	order  []knownTask // as they came; a ring once it is full
+	next   int
 }
 
 // taskKey is a server and its own raw id of a task.
 type taskKey struct{ server, id string }
 
-// trackedTask is who knows a task. Without a session there are several: servers
-// with a process for each session may give the same id to the tasks of two.
-type trackedTask struct {
+// knownTask is a task that a session knows.
+type knownTask struct {
+	taskKey
 	session durward.SessionID
-	sealed  string
 }
 
-// knownAs returns the id by which a session knows a task, or else one that fresh
-// makes. By that it is known from now on if nobody knew it. One that a session has
-// begun and another knows is two tasks.
+// taskOwner is the session that is told of a task.
+type taskOwner struct {
+	session durward.SessionID
+	several bool // have begun one of this id: servers with several processes may give it to two tasks
+}
+
+// knownAs returns the id by which a session knows a task. If it knows none, it
+// knows the task from now on by the one that fresh makes. begun says that the
+// session has just begun the task.
 func (t *taskTable) knownAs(key taskKey, session durward.SessionID, begun bool, fresh func() string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	was, there := t.known[key]
-	if there && was.session == session && session != "" {
-		return was.sealed
+	owner, owned := t.owners[key]
+	if begun && owned && owner.session != session {
+		owner.several = true
+		t.owners[key] = owner
 	}
-	sealed := fresh()
-	switch {
-	case !there:
-		t.put(key, trackedTask{session, sealed})
-	case begun:
-		t.known[key] = trackedTask{}
+	sealed, there := t.known[knownTask{key, session}]
+	if !there {
+		sealed = fresh()
+		t.put(knownTask{key, session}, sealed)
 	}
 	return sealed
 }
 
-// learn notes the id by which a session knows a task, unless somebody else does.
+// learn notes the id by which a session knows a task, if it did not know it.
 func (t *taskTable) learn(key taskKey, session durward.SessionID, sealed string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, there := t.known[key]; !there {
-		t.put(key, trackedTask{session, sealed})
-	}
+	t.knownAs(key, session, false, func() string { return sealed })
 }
 
-// put notes who knows a task that nobody knew. mu is held.
-func (t *taskTable) put(key taskKey, task trackedTask) {
+// put notes a task that a session did not know. mu is held.
+func (t *taskTable) put(task knownTask, sealed string) {
 	if t.known == nil {
-		t.known = map[taskKey]trackedTask{}
+		t.known, t.owners = map[knownTask]string{}, map[taskKey]taskOwner{}
 	}
 	if len(t.order) < maxTracked {
-		t.order = append(t.order, key)
+		t.order = append(t.order, task)
 	} else {
-		delete(t.known, t.order[t.next])
-		t.order[t.next] = key
+		t.forget(t.order[t.next])
+		t.order[t.next] = task
 		t.next = (t.next + 1) % maxTracked
 	}
-	t.known[key] = task
+	t.known[task] = sealed
+	if _, owned := t.owners[task.taskKey]; !owned {
+		t.owners[task.taskKey] = taskOwner{session: task.session}
+	}
 }
 
-// owner returns the only session that knows a task, and by which id; "" if that
-// is not certain.
+// forget needs mu.
+func (t *taskTable) forget(task knownTask) {
+	delete(t.known, task)
+	if t.owners[task.taskKey].session == task.session {
+		delete(t.owners, task.taskKey)
+	}
+}
+
+// owner returns the session that is told of a task, and the id by which it knows
+// it; "" if nobody is for certain.
 func (t *taskTable) owner(key taskKey) (session durward.SessionID, sealed string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	task := t.known[key]
-	return task.session, task.sealed
+	owner := t.owners[key]
+	if owner.several {
+		return "", ""
+	}
+	return owner.session, t.known[knownTask{key, owner.session}]
 }

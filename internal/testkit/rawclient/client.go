@@ -105,6 +105,9 @@ func (c *Client) Do(ctx context.Context, method, params string) (*Answer, error)
 	if uri, ok := p.String(p.URI); ok {
 		name = uri
 	}
+	if task, ok := p.String(p.TaskID); ok && strings.HasPrefix(method, "tasks/") {
+		name = task
+	}
 	id := strconv.FormatInt(c.next.Add(1), 10)
 	return c.Send(ctx, `{"jsonrpc":"2.0","id":`+id+`,"method":`+wire.Quote(method)+`,"params":`+params+`}`, method, name)
 }
