@@ -5,7 +5,8 @@
 // What it is not: it reads no byte a server sends. That is done by the confined
 // half in the subpackage worker; between the two run only the messages of
 // package exchange. It also decides nothing about who may call what, and it
-// never repeats a call that may have been executed.
+// never repeats a call that may have been executed, unless the operator said
+// that this one may be; retry.go is the only place that repeats any.
 //
 // A Server has links. A link is a place for one connection at a time, which is
 // dialled, lost and dialled again. The first one, the primary, decides the

@@ -51,6 +51,8 @@ type act struct {
 	closed *exchange.Closed // instead of Opened
 	opened *exchange.Opened
 	handle func(c *fakeConn, call *exchange.Call) bool // false: the default answers
+	refuse func(call *exchange.Call) bool              // Send fails, so the call is not taken
+	dies   bool                                        // it closes as soon as it is open
 	diag   string
 	noStop bool // Stop does not end before its ctx does
 }
@@ -128,6 +130,9 @@ func (c *fakeConn) run() {
 				opened = &exchange.Opened{Era: wire.Legacy, Revision: wire.RevisionLegacy}
 			}
 			c.emit(opened)
+			if c.act.dies {
+				c.die()
+			}
 		}
 	}
 	for {
@@ -202,6 +207,9 @@ func (c *fakeConn) Send(m exchange.Message) error {
 	defer c.mu.Unlock()
 	if c.ended {
 		return durward.Errorf(durward.Unavailable, "", "the connection is closed")
+	}
+	if call, ok := m.(*exchange.Call); ok && c.act.refuse != nil && c.act.refuse(call) {
+		return durward.Errorf(durward.Unavailable, "", "the server does not read its input")
 	}
 	c.sent = append(c.sent, m)
 	select {

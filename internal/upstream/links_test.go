@@ -197,3 +197,53 @@ func TestAnInstanceThatDiesIsOpenedOnTheNextDemand(t *testing.T) {
 		r.wantState(t, durward.StateReady)
 	})
 }
+
+func TestAHundredWaitersShareOneRedial(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spec  durward.Server
+		lose  func(t *testing.T, r *rig)
+		opens int
+	}{
+		"never started": {stdio(), func(*testing.T, *rig) {}, 1},
+		"dead": {stdio(), func(t *testing.T, r *rig) {
+			wantOK(t, r.call(bob()))
+			r.world.conn(0).die()
+		}, 2},
+		"dead, and they are of many": {stdio(), func(t *testing.T, r *rig) {
+			r.world.conn(0).emit(&exchange.ServerRequest{ID: 1, Method: wire.MethodRootsList}) // one for each principal from now on
+			wantOK(t, r.call(alice()))
+			r.world.conn(0).die()
+		}, 2},
+		"idle": {stdio(), func(*testing.T, *rig) { wait(time.Hour) }, 2},
+		"a site that is gone": {overHTTP(), func(_ *testing.T, r *rig) {
+			r.world.conn(0).end(&exchange.Closed{Phase: exchange.PhaseReady, Fault: exchange.Fault{Kind: uint8(durward.Unavailable), Message: "it ended its stream"}})
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				r := newRig(t, tt.spec, &world{script: func(n int, _ exchange.LinkSpec) act {
+					return act{delay: time.Duration(n) * 3 * time.Second}
+				}})
+				if tt.opens > 1 {
+					r.Start()
+					synctest.Wait()
+				}
+				tt.lose(t, r)
+				var replies []<-chan exchange.Reply
+				for range 100 {
+					replies = append(replies, r.going(context.Background(), alice(), tool(), &stream{}))
+				}
+				for _, reply := range replies {
+					got := <-reply
+					wantOK(t, got)
+					if got.Attempts != 1 {
+						t.Errorf("%d attempts", got.Attempts)
+					}
+				}
+				if n := len(r.world.openings()); n != tt.opens {
+					t.Errorf("%d connections, want %d", n, tt.opens)
+				}
+			})
+		})
+	}
+}

@@ -372,3 +372,35 @@ func TestRemoteServersThatAskStayShared(t *testing.T) {
 		r.wantState(t, durward.StateReady)
 	})
 }
+
+// A modern requester says with each request what it wants to hear; a legacy server
+// is told the most that anybody wanted, and what it says is sifted for each.
+func TestModernLevelsReachALegacyServer(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := start(t, overHTTP(), &world{script: always(silentTools(legacyOpened(`{"logging":{}}`)))})
+		var calls []calling
+		for i, level := range []string{"error", "info", "", "warning"} {
+			req := modernTool()
+			req.LogLevel = level
+			calls = append(calls, r.inFlight(upstream.Key{Principal: fmt.Sprint(i)}, req, &stream{}))
+		}
+		c := r.world.conn(0)
+		var told string
+		for _, call := range callsTo(c, wire.MethodSetLevel) {
+			told += string(call.Params.Raw)
+		}
+		if told != `{"level":"error"}{"level":"info"}` {
+			t.Errorf("the server was told %s", told)
+		}
+		for _, call := range callsTo(c, wire.MethodToolsCall) {
+			for _, level := range []string{"debug", "info", "warning", "error"} {
+				c.emit(logNote(call.ID, level))
+			}
+		}
+		for i, want := range []int{1, 3, 0, 2} {
+			if got := len(calls[i].out.heard()); got != want {
+				t.Errorf("call %d heard %d messages, want %d", i, got, want)
+			}
+		}
+	})
+}

@@ -187,6 +187,29 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
+// What may have been executed once stays unknown, whatever becomes of the second attempt.
+func TestALostCallThatCannotBeSentAgainIsUnknown(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		spec := overHTTP()
+		spec.Retry = durward.RetryIdempotent
+		faults := []exchange.Fault{lost()}
+		for range 100 {
+			faults = append(faults, exchange.Fault{Kind: uint8(durward.Unavailable), Message: "connection refused"})
+		}
+		var seen atomic.Int32
+		r := start(t, spec, &world{script: always(afterFaults(wire.MethodToolsCall, &seen, faults...))})
+		began := time.Now()
+		reply := r.call(alice())
+		wantCode(t, reply, wire.CodeUnknownOutcome, "the connection was reset", "second attempt", "connection refused")
+		if took := time.Since(began); took < 10*time.Second || took > 31*time.Second {
+			t.Errorf("it took %s, want at most the start time-out", took)
+		}
+		if n := seen.Load(); reply.Attempts != 1 || n < 4 || n > 20 {
+			t.Errorf("%d attempts, said %d", n, reply.Attempts)
+		}
+	})
+}
+
 func TestAnErrorOfTheServerIsAnAnswer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		spec := overHTTP()

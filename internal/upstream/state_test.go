@@ -246,25 +246,6 @@ func TestB26_TheReasonHasTheServersLastWords(t *testing.T) {
 	})
 }
 
-func TestAHundredWaitersShareOneRedial(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		r := start(t, stdio(), &world{script: func(n int, _ exchange.LinkSpec) act {
-			return act{delay: time.Duration(n) * 3 * time.Second}
-		}})
-		r.world.conn(0).die()
-		var replies []<-chan exchange.Reply
-		for range 100 {
-			replies = append(replies, r.going(context.Background(), alice(), tool(), &stream{}))
-		}
-		for _, reply := range replies {
-			wantOK(t, <-reply)
-		}
-		if n := len(r.world.openings()); n != 2 {
-			t.Errorf("%d connections, want 2", n)
-		}
-	})
-}
-
 func TestACallerThatLeavesDoesNotEndTheConnectOfOthers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := newRig(t, stdio(), &world{script: always(act{delay: 5 * time.Second})})
