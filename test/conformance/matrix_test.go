@@ -78,6 +78,7 @@ func TestReport(t *testing.T) {
 		cells[1].String(): {scored: []string{"x", "y"}, scenarios: map[string][]check{"x": {{ID: "a", Status: "FAILURE"}}, "y": {{ID: "b", Status: "SUCCESS"}}}},
 	}
 	entry := accepted{Scenario: "x", Check: "a", Gateway: "FAILURE", Reason: "r"}
+	race := accepted{Scenario: "y", Check: "b", Gateway: "FAILURE", Reason: "r", Sometimes: true}
 	stale := accepted{Scenario: "y", Check: "b", Gateway: "FAILURE", Reason: "r"}
 	for name, tc := range map[string]struct {
 		known []accepted
@@ -94,6 +95,7 @@ func TestReport(t *testing.T) {
 			"\nconformance: 2026-07-28@direct=2/2 2026-07-28@cross-stdio=1/2\n",
 		}},
 		"stale":                   {[]accepted{entry, stale}, options{}, false, []string{"stale baseline entry in baseline-cross-2026-07-28.yml: y/b"}},
+		"a race is not stale":     {[]accepted{entry, race}, options{}, true, []string{"baseline=1"}},
 		"stale is for whole runs": {[]accepted{entry, stale}, options{only: "cross-stdio"}, true, []string{"baseline=1"}},
 	} {
 		var out bytes.Buffer
