@@ -33,10 +33,7 @@ func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Str
 }
 
 func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
-	p, err := g.open(ctx, in) // who wants what, and where it goes
-	if err != nil {
-		return exchange.Fail(err)
-	}
+	p := g.open(ctx, in) // who wants what, and where it goes
 	decision, err := g.decide(ctx, &p.call)
 	if err != nil {
 		return exchange.Fail(err)
@@ -71,16 +68,22 @@ type passage struct {
 // handler does what a method asks for.
 type handler func(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply
 
-// open finds out what a request is for.
-func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) (*passage, error) {
+// open finds out what a request is for. One that is for nothing we have takes the
+// same way as any other, so that it is recorded, and is answered with the reason.
+func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) *passage {
 	p := &passage{in: in, call: durward.Call{
 		ID: durward.NewCallID(), Caller: in.Caller, Route: in.Route, Method: in.Method, Received: in.Received,
 		RequestID: in.ID, Params: in.Params.Raw, Arguments: in.Params.Arguments.Of(in.Params.Raw),
 	}}
+	p.call.Era = in.Client.Era.String()
 	if err := g.resolve(ctx, p); err != nil {
-		return nil, err
+		p.serve = func(context.Context, *passage, exchange.Stream) exchange.Reply { return exchange.Fail(err) }
+		return p
 	}
-	return p, nil
+	if server, ok := g.set.Server(p.call.Server); ok {
+		p.call.Transport = server.Transport()
+	}
+	return p
 }
 
 // decide asks policy. Doubt means no: an error is a block.

@@ -151,3 +151,19 @@ func TestADefectIsAnsweredAndHarmsNobodyElse(t *testing.T) {
 		}
 	}
 }
+
+// What is for nothing we have is decided and recorded too: somebody tried.
+func TestRequestsForNothingPassTheGate(t *testing.T) {
+	r, g := gated(t)
+	for era, c := range r.clients(t, "/mcp") {
+		for method, params := range map[string]string{
+			"tools/call": `{"name":"h__nothing"}`, "prompts/get": `{"name":"nobody__x"}`, "resources/read": `{"uri":"no://where"}`, "vendor/unknown": `{}`,
+		} {
+			g.taken()
+			a := do(t, c, method, params)
+			if got := g.taken(); a.Msg.Error == nil || !strings.HasPrefix(got, "decide "+method) || !strings.HasSuffix(got, "outcome error") {
+				t.Errorf("%s %s passed the gate as:\n%s\nand was answered %s", era, method, got, a.Body)
+			}
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package upstream
 
-import "durward/internal/wire"
+import (
+	"durward"
+	"durward/internal/wire"
+)
 
 // Era returns the era that the server is spoken to by default: that of its
 // connection, else the one it had when it was connected last or is pinned to;
@@ -17,3 +20,6 @@ func (s *Server) Era() wire.Era {
 		return s.probed
 	}
 }
+
+// Transport returns how the server is reached.
+func (s *Server) Transport() durward.Transport { return s.opt.Spec.Transport }
