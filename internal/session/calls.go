@@ -48,19 +48,13 @@ func (s *Session) Leave(id []byte) (cancelled bool) {
 	return s.calls.remove(id)
 }
 
-// Cancel ends the context of request id, which is compared byte for byte. False: there is none.
-func (s *Session) Cancel(id []byte) bool {
-	s.calls.mu.Lock()
-	c, ok := s.calls.byID[string(id)]
-	if ok {
-		c.cancelled = true
-	}
-	s.calls.mu.Unlock()
-	if ok {
-		c.cancel()
-	}
-	return ok
-}
+// Cancel ends the context of request id, which is compared byte for byte, for its
+// client, which wants no answer any more. False: there is none.
+func (s *Session) Cancel(id []byte) bool { return s.calls.stop(id, true) }
+
+// Stop ends the context of request id for a reason of ours: its client is to get
+// an answer still. False: there is none.
+func (s *Session) Stop(id []byte) bool { return s.calls.stop(id, false) }
 
 // InFlight returns how many requests run and how many wait.
 func (s *Session) InFlight() (running, waiting int) {
@@ -95,6 +89,19 @@ func (c *calls) add(id string, cancel context.CancelFunc, most int) (turn <-chan
 	c.waiting = append(c.waiting, added)
 	c.byID[id] = added
 	return added.turn, nil
+}
+
+func (c *calls) stop(id []byte, cancelled bool) bool {
+	c.mu.Lock()
+	found, ok := c.byID[string(id)]
+	if ok {
+		found.cancelled = found.cancelled || cancelled
+	}
+	c.mu.Unlock()
+	if ok {
+		found.cancel()
+	}
+	return ok
 }
 
 func (c *calls) remove(id []byte) (cancelled bool) {

@@ -162,6 +162,9 @@ func TestCancelEndsTheContextOfThatRequestOnly(t *testing.T) {
 	if one.Err() != nil || text.Err() == nil {
 		t.Error("the wrong one")
 	}
+	if s.Stop([]byte(`2`)) || !s.Stop([]byte(`1`)) || one.Err() == nil {
+		t.Error("not stopped")
+	}
 	if s.Leave([]byte(`1`)) || !s.Leave([]byte(`"1"`)) {
 		t.Error("who was cancelled")
 	}

@@ -74,6 +74,12 @@ func (c *call) cancel() {
 	}
 }
 
+func (c *call) wasCancelled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.aborted
+}
+
 // abortRead makes a Read of the body that waits for the client fail. A writer
 // without deadlines has no client that could make us wait.
 func (c *call) abortRead() {

@@ -76,7 +76,9 @@ type Calls interface {
 	Enter(ctx context.Context, id []byte) (inner context.Context, turn <-chan struct{}, err error)
 	// Leave reports whether the client cancelled the request and wants no answer.
 	Leave(id []byte) (cancelled bool)
+	// Cancel ends a request for its client, Stop for a reason of ours.
 	Cancel(id []byte) bool
+	Stop(id []byte) bool
 }
 
 // Asks are our requests to the client.

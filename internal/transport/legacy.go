@@ -145,11 +145,14 @@ func (c *call) serveSession(session Session) error {
 		return nil
 	}
 	id := c.msg.ID
-	c.begin(func() { session.Cancel(id) }, session)
+	c.begin(func() { session.Stop(id) }, session)
 	ctx, turn, err := session.Enter(context.WithoutCancel(c.r.Context()), id)
 	if err != nil {
 		c.finish(exchange.Fail(err), true)
 		return nil
+	}
+	if c.wasCancelled() { // before there was anything to stop
+		session.Stop(id)
 	}
 	c.finish(serve(ctx, turn, c.edge.opts.Core, session, &c.in, c))
 	return nil

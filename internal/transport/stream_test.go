@@ -365,6 +365,84 @@ func TestCloseEndsEverything(t *testing.T) {
 	})
 }
 
+// A client whose call is cut off because the service ends is told so, on its stream
+// as in a body; it did not cancel anything.
+func TestCloseAnswersLegacyCallsThatStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiter()
+		r := newRig(t, map[string]tool{"wait": w.call}, nil)
+		defer r.close()
+		id := r.initialize(`{}`)
+		s := r.stream(r.request(context.Background(), "POST", "/mcp", legacyCall("1", "wait", ""), "Mcp-Session-Id", id))
+		closed := make(chan error, 1)
+		go func() { closed <- r.edge.Close() }()
+		if m := s.message(); code(t, m.data) != wire.CodeUnknownOutcome {
+			t.Error(m)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// late makes requests enter their session only when they may.
+type late struct {
+	transport.Sessions
+	entering, may chan struct{}
+}
+
+func (l *late) Find(id string, caller durward.Caller, route durward.Route) (transport.Session, error) {
+	found, err := l.Sessions.Find(id, caller, route)
+	return &lateSession{found, l}, err
+}
+
+type lateSession struct {
+	transport.Session
+	of *late
+}
+
+func (s *lateSession) Enter(ctx context.Context, id []byte) (inner context.Context, turn <-chan struct{}, err error) {
+	close(s.of.entering)
+	<-s.of.may
+	return s.Session.Enter(ctx, id)
+}
+
+func TestCloseEndsACallThatHasNotBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaiter()
+		l := &late{entering: make(chan struct{}), may: make(chan struct{})}
+		r := newRig(t, map[string]tool{"wait": w.call}, nil)
+		defer r.close()
+		l.Sessions = transport.SessionsOf(r.store)
+		gate, err := identity.New(identity.Options{Tokens: []identity.Token{{Principal: "local", Secret: secret}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		edge, err := transport.New(transport.Options{Core: r.core, Auth: gate, Sessions: l, Grace: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := r.initialize(`{}`)
+		answer := make(chan *httptest.ResponseRecorder, 1)
+		go func() {
+			w := httptest.NewRecorder()
+			edge.ServeHTTP(w, r.request(context.Background(), "POST", "/mcp", legacyCall("1", "wait", ""), "Mcp-Session-Id", id))
+			answer <- w
+		}()
+		<-l.entering
+		closed := make(chan error, 1)
+		go func() { closed <- edge.Close() }()
+		synctest.Wait() // it was cancelled
+		close(l.may)
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if body := (<-answer).Body.String(); code(t, body) != wire.CodeUnknownOutcome {
+			t.Error(body)
+		}
+	})
+}
+
 func TestIdleSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, nil)
