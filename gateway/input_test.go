@@ -466,3 +466,24 @@ func TestStatesOfServersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Arguments that a header mirrors are compared as they are meant, and mirrored anew.
+func TestMirroredArgumentsInEveryEncoding(t *testing.T) {
+	_, modern := modernServer(t, "m")
+	g := start(t, gateway.Options{Servers: []durward.Server{modern}})
+	g.await(t, "m", isReady)
+	for city, header := range map[string]string{
+		"Berlin": "Berlin", "Hello, 世界": "=?base64?SGVsbG8sIOS4lueVjA==?=", " padded ": "=?base64?IHBhZGRlZCA=?=", "=?base64?QQ==?=": "=?base64?PT9iYXNlNjQ/UVE9PT89?=",
+	} {
+		c := g.modern("/mcp")
+		c.Header = map[string][]string{"Mcp-Param-City": {header}}
+		params := `{"name":"m__mirrored","arguments":{"city":` + wire.Quote(city) + `}}`
+		if a := do(t, c, wire.MethodToolsCall, params); a.Text() != header {
+			t.Errorf("%q as %s: the server got %q %s", city, header, a.Text(), a.Msg.Error)
+		}
+		c.Header.Set("Mcp-Param-City", "elsewhere")
+		if a := do(t, c, wire.MethodToolsCall, params); a.Status != 400 || a.Code() != wire.CodeHeaderMismatch {
+			t.Errorf("%q mirrored as elsewhere: %d %s", city, a.Status, a.Msg.Error)
+		}
+	}
+}

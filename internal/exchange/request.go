@@ -42,8 +42,9 @@ type Inbound struct {
 	Route    durward.Route
 	ID       []byte // the client's JSON-RPC id, byte for byte; nil for a notification
 	Received time.Time
-	// ParamHeaders are the Mcp-Param-* headers of a modern HTTP request, to be
-	// verified against the arguments; nil elsewhere, empty when there were none.
+	// ParamHeaders are the Mcp-Param-* headers of a modern HTTP request as they were
+	// sent, to be verified against the arguments; nil elsewhere, empty when there
+	// were none.
 	ParamHeaders []Header
 }
 

@@ -187,7 +187,8 @@ func mirrorError(header, said, body string) error {
 	return badRequest(wire.CodeHeaderMismatch, "header "+header+" says "+wire.Quote(clip(said))+", the body "+wire.Quote(clip(body)))
 }
 
-// paramHeaders collects the mirrored arguments, decoded. The result is never nil.
+// paramHeaders collects the mirrored arguments as they were sent: who compares
+// them decodes them, once. The result is never nil.
 func paramHeaders(h http.Header) ([]exchange.Header, error) {
 	out := noHeaders
 	for name, values := range h {
@@ -199,11 +200,10 @@ func paramHeaders(h http.Header) ([]exchange.Header, error) {
 		if !ok {
 			return nil, badRequest(wire.CodeHeaderMismatch, "header "+clip(name)+" must have one value")
 		}
-		value, err := decodeHeader(raw)
-		if err != nil {
+		if _, err := decodeHeader(raw); err != nil {
 			return nil, badRequest(wire.CodeHeaderMismatch, "header "+clip(name)+" holds no valid base64")
 		}
-		out = append(out, exchange.Header{Name: rest, Value: value})
+		out = append(out, exchange.Header{Name: rest, Value: raw})
 	}
 	return out, nil
 }

@@ -4,6 +4,7 @@
 package interviewer
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -70,6 +71,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	result, failure := s.serve(&m)
+	if bytes.Contains(m.Params, []byte(`"name":"mirrored"`)) {
+		result, failure = finished(m.Method, r.Header.Get("Mcp-Param-City")), ""
+	}
 	if failure != "" {
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":%s}`, m.ID, failure) // the client is gone
 		return
@@ -84,7 +88,8 @@ func (s *Server) serve(m *request) (result, failure string) {
 	case "server/discover":
 		return `{` + caching + `,"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}}}`, ""
 	case "tools/list":
-		return `{` + caching + `,"tools":[{"name":"interview","inputSchema":{"type":"object"}}]}`, ""
+		return `{` + caching + `,"tools":[{"name":"interview","inputSchema":{"type":"object"}},` +
+			`{"name":"mirrored","inputSchema":{"type":"object","properties":{"city":{"type":"string","x-mcp-header":"City"}}}}]}`, ""
 	case "prompts/list":
 		return `{` + caching + `,"prompts":[{"name":"interview"}]}`, ""
 	case "resources/list":

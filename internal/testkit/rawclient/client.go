@@ -29,6 +29,8 @@ type Client struct {
 
 	Capabilities string // raw, of a modern client; default {}
 
+	Header http.Header // more header fields of each POST
+
 	OnNote func(wire.Message) // told of each notification of an answer as it comes; may be nil
 
 	HTTP http.Client
@@ -132,6 +134,9 @@ func (c *Client) request(ctx context.Context, method string, body io.Reader) (*h
 	req, err := http.NewRequestWithContext(ctx, method, c.URL, body)
 	if err != nil {
 		return nil, err
+	}
+	for name, values := range c.Header {
+		req.Header[http.CanonicalHeaderKey(name)] = values
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
