@@ -75,10 +75,29 @@ func (c *call) put(q *question) error {
 	if c.phase == over || c.finished {
 		return durward.Errorf(durward.Conflict, "", "the call that needed %s is over", q.Method)
 	}
-	if missing := exchange.Missing(c.capabilities, q.Method, q.Params); missing != "" {
+	missing := exchange.Missing(c.capabilities, q.Method, q.Params)
+	switch {
+	case missing == "":
+		if err := c.number(q); err != nil {
+			return err
+		}
+	case c.phase != inTurn:
 		c.note(missing)
 		return notDeclared(missing)
 	}
+	// What the client cannot answer is refused when the turn ends: a server that
+	// gives up at the first refusal would else take back what it asked besides.
+	c.last = time.Now()
+	if len(c.open) == 0 {
+		c.first = c.last
+	}
+	c.open = append(c.open, q)
+	c.signal()
+	return nil
+}
+
+// number counts a question that can be asked. mu is held.
+func (c *call) number(q *question) error {
 	if !c.counted {
 		if !c.table.admit(c.owner) {
 			return durward.Errorf(durward.Unavailable, "", "%d calls of this client wait for input, which is the bound limits.holds; answer or cancel one first", c.table.opt.Most)
@@ -87,12 +106,6 @@ func (c *call) put(q *question) error {
 	}
 	c.questions++
 	q.Key = "q" + strconv.Itoa(c.questions)
-	c.last = time.Now()
-	if len(c.open) == 0 {
-		c.first = c.last
-	}
-	c.open = append(c.open, q)
-	c.signal()
 	return nil
 }
 

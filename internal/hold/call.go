@@ -3,6 +3,7 @@ package hold
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -157,6 +158,9 @@ func (c *call) look() (turn Turn, due time.Duration, done bool) {
 		if due = time.Until(until); due > 0 {
 			return Turn{}, due, false
 		}
+	}
+	if c.open = slices.DeleteFunc(c.open, c.refuse); len(c.open) == 0 {
+		return Turn{}, 0, false
 	}
 	turn, done = c.cut()
 	return turn, 0, done

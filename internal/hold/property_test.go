@@ -298,7 +298,7 @@ func (w *world) expect(i int, plan *callPlan, got string, free bool) {
 		var may []string
 		switch {
 		case exchange.Missing([]byte(plan.Capabilities), ask.Method, []byte(`{}`)) != "":
-			may = []string{"refused"}
+			may = []string{"refused", "withdrawn"}
 		case ask.Withdraw > 0:
 			may = []string{"answered", "withdrawn"}
 		default:

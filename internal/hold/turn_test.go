@@ -292,9 +292,29 @@ func TestWhatTheClientDidNotDeclareIsRefused(t *testing.T) {
 			if code != c.code || strings.Join(turn.Refused, " ") != c.refused || turn.ID != "" {
 				t.Errorf("%s: %d %v %s", c.capabilities, code, turn.Refused, turn.Reply.Result)
 			}
-			r.at(0)
+			if c.refused == "" { // nobody could be asked that
+				r.at(0)
+			} else { // two turns
+				r.at(30 * ms)
+			}
 		})
 	}
+}
+
+// A server that gives up when one of its questions is refused must not do so
+// before the others are on their way.
+func TestRefusalsWaitForTheOtherQuestions(t *testing.T) {
+	in(t, hold.Options{}, func(t *testing.T, r *rig) {
+		turn := r.beginAs(owner(), `{"sampling":{}}`, func(ctx context.Context, out exchange.Stream) exchange.Reply {
+			gaveUp := make(chan exchange.Reply, 2)
+			go func() { gaveUp <- out.Ask(ctx, wire.MethodRootsList, nil) }()
+			go func() { gaveUp <- out.Ask(ctx, wire.MethodSampling, []byte(`{}`)) }()
+			return <-gaveUp
+		})
+		if len(turn.Questions) != 1 || turn.Questions[0].Method != wire.MethodSampling || strings.Join(turn.Refused, " ") != "roots" {
+			t.Errorf("%+v", turn)
+		}
+	})
 }
 
 func TestRefusedIsBounded(t *testing.T) {
