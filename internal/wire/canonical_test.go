@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,6 +29,8 @@ func TestCanonicalForms(t *testing.T) {
 		{`"\uD83D"`, `"\ud83d"`},
 		{`"\uFFFD"`, "\"\ufffd\""},
 		{`"\ud83d\ud83d\ude00\ude00"`, `"\ud83d😀\ude00"`},
+		{`{"\ud800":1,"\ue000":2,"\ud7ff":3}`, "{\"\ud7ff\":3,\"\\ud800\":1,\"\ue000\":2}"},
+		{`{"a\u0000":1,"a":2,"same beginning b":3,"same beginning a":4,"same beg":5}`, `{"a":2,"a\u0000":1,"same beg":5,"same beginning a":4,"same beginning b":3}`},
 		{`{"\ud800":1,"\ufffd":2}`, "{\"\\ud800\":1,\"\ufffd\":2}"},
 		{"{\"\xed\xa0\x80\":1,\"\\ud800\":2}", "{\"\\ud800\":2,\"\xed\xa0\x80\":1}"},
 		{"{\"\\ud800\":2,\"\xed\xa0\x80\":1}", "{\"\\ud800\":2,\"\xed\xa0\x80\":1}"},
@@ -39,6 +42,20 @@ func TestCanonicalForms(t *testing.T) {
 		if again := canonical(got); again != got {
 			t.Errorf("%s is not its own canonical form: %s", got, again)
 		}
+	}
+}
+
+// TestCanonicalKeepsTheOrderOfOneName, of which a server's result may have many.
+func TestCanonicalKeepsTheOrderOfOneName(t *testing.T) {
+	var in, same, other []string
+	for i := range 100 {
+		in = append(in, fmt.Sprintf(`"b":%d,"a":%d`, i, i))
+		same = append(same, fmt.Sprintf(`"a":%d`, i))
+		other = append(other, fmt.Sprintf(`"b":%d`, i))
+	}
+	want := "{" + strings.Join(append(same, other...), ",") + "}"
+	if got := canonical("{" + strings.Join(in, ",") + "}"); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 
