@@ -19,6 +19,15 @@ func (e *Edge) get(w http.ResponseWriter, r *http.Request, caller durward.Caller
 		notAllowed(w)
 		return
 	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	s := &standing{stop: cancel, pump: pump{edge: e, w: w, ctx: ctx, beats: make(chan struct{}, 1)}}
+	s.entry.what, s.entry.idle = s, true
+	if err := e.live.enter(&s.entry); err != nil { // before a session is looked for, see brief
+		writeError(w, nil, err)
+		return
+	}
+	defer e.live.leave(&s.entry)
 	session, err := e.find(r, caller, route)
 	if err != nil {
 		writeError(w, nil, err)
@@ -33,21 +42,12 @@ func (e *Edge) get(w http.ResponseWriter, r *http.Request, caller durward.Caller
 		writeError(w, nil, err)
 		return
 	}
-	if found.last {
-		defer session.Retire(found.at.number)
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	s := &standing{pump: pump{edge: e, w: w, ctx: ctx, reader: found.reader, resumed: found.resumed, beats: make(chan struct{}, 1)}, stop: cancel}
+	s.pump.reader, s.pump.resumed = found.reader, found.resumed
 	s.pump.resumable(session, found.at)
-	s.entry.what, s.entry.idle = s, true
-	if err := e.live.enter(&s.entry); err != nil {
-		found.reader.Close()
-		writeError(w, nil, err)
-		return
-	}
-	defer e.live.leave(&s.entry)
 	s.pump.run()
+	if found.last {
+		session.Retire(found.at.number)
+	}
 }
 
 // standing is a stream that was opened by GET.
@@ -59,6 +59,14 @@ type standing struct {
 
 func (s *standing) beat(now time.Time) { s.pump.beat(now) }
 func (s *standing) cancel()            { s.stop() }
+
+// brief is a request that is served at once. It is noted all the same: while we
+// are shutting down a session must not be called unknown, or its client would
+// begin a new one instead of going on with it in the next process.
+type brief struct{}
+
+func (brief) beat(time.Time) {}
+func (brief) cancel()        {}
 
 // found is a stream that a client gets by GET.
 type found struct {
@@ -158,6 +166,12 @@ func (e *Edge) endSession(w http.ResponseWriter, r *http.Request, caller durward
 		notAllowed(w)
 		return
 	}
+	noted := entry{what: brief{}}
+	if err := e.live.enter(&noted); err != nil {
+		writeError(w, nil, err)
+		return
+	}
+	defer e.live.leave(&noted)
 	session, err := e.find(r, caller, route)
 	if err != nil {
 		writeError(w, nil, err)

@@ -361,6 +361,14 @@ func TestCloseEndsEverything(t *testing.T) {
 		if resp, _ := r.callTool("4", "echo"); resp.StatusCode != http.StatusServiceUnavailable {
 			t.Error(resp.StatusCode)
 		}
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = r.store.Run(over) // the sessions end; their clients must not be told that they are unknown
+		for _, method := range []string{"GET", "DELETE"} {
+			if resp, _ := r.send(method, "/mcp", "", "Mcp-Session-Id", id); resp.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("%s: %d", method, resp.StatusCode)
+			}
+		}
 		r.close()
 	})
 }
