@@ -24,6 +24,9 @@ const firstStart = 30 * time.Second
 
 // resolve fills in who serves the request.
 func (g *Gateway) resolve(ctx context.Context, p *passage) error {
+	if p.in.Client.Era == wire.Legacy && p.in.Route.Kind != durward.RouteServer {
+		p.foregoTasks()
+	}
 	switch p.in.Method {
 	case wire.MethodToolsCall:
 		p.serve = g.callTool

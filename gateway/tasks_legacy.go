@@ -42,6 +42,15 @@ func (g *Gateway) resolveAugmented(p *passage) error {
 	return wire.ParseParams(raw, &p.in.Params)
 }
 
+// foregoTasks keeps from servers that a legacy client keeps tasks itself, for
+// questions that it answers later. A server could then ask it for all of them, and
+// on a route to many servers they are of many. On its own route a server may.
+func (p *passage) foregoTasks() {
+	if wire.Lookup(p.in.Client.Capabilities, "tasks").Present() {
+		p.in.Client.Capabilities = wire.AppendObject(nil, p.in.Client.Capabilities, func(name string) bool { return name == "tasks" })
+	}
+}
+
 // callAsTask serves a tools/call that asks for a task.
 func (g *Gateway) callAsTask(ctx context.Context, p *passage, out exchange.Stream) exchange.Reply {
 	return g.callTool(ctx, p, g.related(p, out))
@@ -163,8 +172,12 @@ func (g *Gateway) taskStatus(server string, params []byte) {
 }
 
 // maxTracked bounds the legacy tasks of sessions that are remembered. Beyond it the
-// oldest are forgotten: they are told of no more, and can still be asked for.
-const maxTracked = 4096
+// oldest are forgotten: they are told of no more, and can still be asked for. So it
+// is with tasks whose own ids are longer than maxTrackedID bytes.
+const (
+	maxTracked   = 4096
+	maxTrackedID = 256
+)
 
 // taskTable remembers which session knows which legacy task, and by which id. The
 // zero value is empty.
@@ -195,6 +208,9 @@ type taskOwner struct {
 // knows the task from now on by the one that fresh makes. begun says that the
 // session has just begun the task.
 func (t *taskTable) knownAs(key taskKey, session durward.SessionID, begun bool, fresh func() string) string {
+	if len(key.id) > maxTrackedID {
+		return fresh()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	owner, owned := t.owners[key]

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"durward"
 	"durward/gateway"
@@ -341,26 +340,5 @@ func TestLegacyClientsGetNoModernTasks(t *testing.T) {
 	}
 	if a := call(t, c, "web__work", `{}`); a.Code() != wire.CodeInternal || strings.Contains(string(a.Msg.Result), "taskId") {
 		t.Errorf("%s %s", a.Msg.Result, a.Msg.Error)
-	}
-}
-
-func TestTaskTableIsBounded(t *testing.T) {
-	r := start(t, gateway.Options{Servers: []durward.Server{taskProcess("old", "-legacy")}})
-	r.await(t, "old", isReady)
-	c := r.legacy(t, "/mcp")
-	first := beginLegacy(t, c, "old__work", `{}`)
-	began := time.Now()
-	for range 4100 { // more than are remembered
-		beginLegacy(t, c, "old__work", `{}`)
-	}
-	t.Logf("%s", time.Since(began))
-	events := streamOf(t, c)
-	call(t, c, "old__announce", `{"id":"task-1"}`)
-	call(t, c, "old__announce", `{"id":"task-4101"}`)
-	if m := events.later(t, wire.NoteTasksStatus); strings.Contains(string(m.Params.Raw), first) {
-		t.Errorf("told of %s", m.Params.Raw)
-	}
-	if status, whole := taskState(t, c, first); status != "working" {
-		t.Errorf("a task that is not remembered cannot be asked for: %s", whole)
 	}
 }

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"durward"
 	"durward/internal/exchange"
@@ -35,6 +36,9 @@ func (c *conn) asked(r *exchange.ServerRequest) {
 		p = c.requester(r)
 	}
 	switch {
+	case strings.HasPrefix(r.Method, "tasks/") && !c.mayAskOfTasks():
+		s.tally("undeclared-request", 1)
+		c.answerAsync(r.ID, refusal(wire.CodeMethodNotFound, "the client has no tasks for this server"))
 	case p != nil && p.out != nil && len(c.asks) < s.opt.Limits.Asks:
 		c.put(p, r)
 	case p != nil && p.out != nil:

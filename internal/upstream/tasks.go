@@ -84,6 +84,11 @@ func (c *conn) tellsOfTasks() bool {
 	return c.opened.Era == wire.Modern && wire.Get(wire.Get(c.opened.Capabilities, "extensions"), wire.ExtensionTasks) != nil
 }
 
+// mayAskOfTasks reports whether the server was told that its client keeps tasks
+// (2025-11-25, basic/utilities/tasks "Client Capabilities"). Of a client of several
+// servers one could ask for the tasks of another. mu is held.
+func (c *conn) mayAskOfTasks() bool { return wire.Lookup(c.link.capabilities, "tasks").Present() }
+
 // honour notes what a listen's acknowledgement agrees to. mu is held.
 func (l *listenState) honour(ids []byte) {
 	l.honoured = make(map[string]bool, len(l.tasks))

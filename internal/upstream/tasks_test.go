@@ -192,3 +192,46 @@ func TestTaskNotificationsGoToNoCall(t *testing.T) {
 		}
 	})
 }
+
+// A server that was not told that its client keeps tasks cannot ask for any: they
+// could be another server's.
+func TestTasksOfClientsAreTheirServersBusiness(t *testing.T) {
+	for _, c := range []struct {
+		instances    durward.Instances
+		capabilities string
+		asked        bool
+	}{
+		{durward.InstancesShared, `{"tasks":{"list":{}}}`, false},
+		{durward.InstancesSession, `{"elicitation":{}}`, false},
+		{durward.InstancesSession, `{"tasks":{"list":{}}}`, true},
+	} {
+		inBubble(t, func(t *testing.T) {
+			spec := stdio()
+			spec.Instances = c.instances
+			r := start(t, spec, &world{script: always(act{opened: legacyOpened(everything), handle: func(c *fakeConn, call *exchange.Call) bool {
+				if call.Method != wire.MethodToolsCall {
+					return false
+				}
+				c.emit(&exchange.ServerRequest{ID: 7, Related: call.ID, Method: wire.MethodTasksList})
+				return true
+			}})})
+			asked := false
+			out := &stream{ask: func(context.Context, string) exchange.Reply {
+				asked = true
+				return exchange.Reply{Result: []byte(`{"tasks":[]}`)}
+			}}
+			ctx, cancel := context.WithCancel(context.Background())
+			req := tool()
+			req.Client.Capabilities = []byte(c.capabilities)
+			done := r.going(ctx, alice(), req, out)
+			synctest.Wait()
+			conn := r.world.conn(-1)
+			answers := sentTo[*exchange.Response](conn)
+			if asked != c.asked || len(answers) != 1 || (answers[0].Error == nil) != c.asked {
+				t.Errorf("%s %s: asked %v, answered %+v", c.instances, c.capabilities, asked, answers)
+			}
+			cancel()
+			<-done
+		})
+	}
+}
