@@ -117,7 +117,9 @@ func (c *call) withdraw(q *question) bool {
 	if i < 0 {
 		return false
 	}
-	c.open = slices.Delete(c.open, i, i+1)
+	if c.open = slices.Delete(c.open, i, i+1); len(c.open) == 0 {
+		c.urgent = false // there is nothing to ask again
+	}
 	return true
 }
 

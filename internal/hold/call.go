@@ -48,7 +48,7 @@ type call struct {
 	round        int // of the last turn with questions
 	life         *time.Timer
 	questions    int         // asked so far
-	open         []*question // without an answer, in the order they were asked
+	open         []*question // without an answer, in the order they were asked; in a turn also those it will refuse
 	first, last  time.Time   // when the oldest and the newest open question of this turn came
 	urgent       bool        // no answer came: ask again at once
 	refused      []string
@@ -160,6 +160,7 @@ func (c *call) look() (turn Turn, due time.Duration, done bool) {
 		}
 	}
 	if c.open = slices.DeleteFunc(c.open, c.refuse); len(c.open) == 0 {
+		c.urgent = false
 		return Turn{}, 0, false
 	}
 	turn, done = c.cut()

@@ -37,7 +37,8 @@ func New(opt Options) *Table {
 }
 
 // Begin runs do and returns the first turn of the call. The server may ask for
-// what capabilities, the client's raw ClientCapabilities, admit; out takes the
+// what capabilities, the client's raw ClientCapabilities, admit; what they do not
+// is refused when the turn ends, or at once between turns. Out takes the
 // notifications of this turn.
 //
 // When ctx ends the call is cancelled, and what it replies to that is returned,
