@@ -106,8 +106,11 @@ func (s *Server) examine(c *conn, ticking bool) {
 // suspect has a connection probed whose calls fail in a way that may mean that
 // the server is down. The failure of a call alone marks nothing (B30). Pipes
 // report their end themselves.
-func (s *Server) suspect(c *conn, kind durward.Kind) {
-	if s.opt.Spec.Transport == durward.TransportStdio || kind != durward.Unavailable && kind != durward.Unauthenticated {
+func (s *Server) suspect(c *conn, f *exchange.Fault) {
+	switch kind := durward.Kind(f.Kind); {
+	case s.opt.Spec.Transport == durward.TransportStdio:
+		return
+	case kind != durward.Unavailable && kind != durward.Unauthenticated && !f.Again:
 		return
 	}
 	s.mu.Lock()

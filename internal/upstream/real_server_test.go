@@ -92,6 +92,14 @@ func (s *server) call(m *message) {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "fatal: out of ideas")
 		os.Exit(7)
+	case "crash-once": // the name of a file that the first call leaves behind
+		var path string
+		_ = json.Unmarshal(m.Params.Arguments, &path)
+		if _, err := os.Stat(path); err != nil {
+			_ = os.WriteFile(path, nil, 0o600)
+			os.Exit(7)
+		}
+		s.result(m.ID, `{"resultType":"complete","pid":%d}`, os.Getpid())
 	case "hang":
 		time.Sleep(time.Hour)
 	case "noise":

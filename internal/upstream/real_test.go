@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -222,6 +223,59 @@ func TestTheWorkerMayBeBehindAPipe(t *testing.T) {
 	wantOK(t, r.tool(t, "echo", `{}`, out))
 }
 
+// What may be executed twice is sent again when a real server crashed under it, and
+// nothing else is.
+func TestB5_ARealCallIsRepeatedAfterACrash(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, opener := range map[string]upstream.Opener{"direct": upstream.NewOpener(upstream.OpenerOptions{Launcher: forker{}}), "over a pipe": overPipe{}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := realStart(t, durward.Server{
+				Name: "real", Command: self, Env: map[string]string{serverMode: "legacy"},
+				Tools: durward.ToolRules{Idempotent: []string{"*-once"}},
+			}, opener)
+			path := filepath.Join(t.TempDir(), "it ran")
+			reply := r.tool(t, "crash-once", wire.Quote(path), &stream{})
+			wantOK(t, reply)
+			if reply.Attempts != 2 {
+				t.Errorf("%d attempts", reply.Attempts)
+			}
+			reply = r.tool(t, "crash", `{}`, &stream{})
+			wantCode(t, reply, wire.CodeUnknownOutcome)
+			if reply.Attempts != 1 {
+				t.Errorf("%d attempts", reply.Attempts)
+			}
+		})
+	}
+}
+
+func TestARealCallIsRepeatedAfterAReset(t *testing.T) {
+	for retry, want := range map[durward.Retry]int32{durward.RetryIdempotent: 2, durward.RetryUndelivered: 1} {
+		t.Run(string(retry), func(t *testing.T) {
+			t.Parallel()
+			s := &site{}
+			s.resets.Store(1)
+			r := realSite(t, s, func(spec *durward.Server) { spec.Retry = retry })
+			reply := r.tool(t, "t", `{}`, &stream{})
+			if want == 2 {
+				wantOK(t, reply)
+			} else {
+				wantCode(t, reply, wire.CodeUnknownOutcome)
+			}
+			if n := s.executed.Load(); n != want || reply.Attempts != int(n) {
+				t.Errorf("executed %d times, and %d attempts were told, want %d", n, reply.Attempts, want)
+			}
+			wantOK(t, r.tool(t, "t", `{}`, &stream{}))
+			if n := s.opened.Load(); n != 1 {
+				t.Errorf("%d sessions", n)
+			}
+		})
+	}
+}
+
 func TestB10_RealServerAsksItsRequester(t *testing.T) {
 	t.Parallel()
 	r := realStdio(t, "legacy")
@@ -294,6 +348,7 @@ type site struct {
 	locked   atomic.Bool  // it answers 401
 	opened   atomic.Int32
 	executed atomic.Int32
+	resets   atomic.Int32 // so many answers are lost
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -327,8 +382,18 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusAccepted)
 	case m.Method == "tools/list":
 		reply(w, &m, `{"tools":[{"name":"t"}]}`)
+	case m.Method == "ping":
+		reply(w, &m, `{}`)
 	default:
 		s.executed.Add(1)
+		if s.resets.Add(-1) >= 0 {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			conn.Close()
+			return
+		}
 		reply(w, &m, `{}`)
 	}
 }
@@ -338,11 +403,15 @@ func reply(w http.ResponseWriter, m *message, result string) {
 	_, _ = w.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + result + `}`))
 }
 
-func realSite(t *testing.T, s *site) *realRig {
+func realSite(t *testing.T, s *site, change ...func(*durward.Server)) *realRig {
 	t.Helper()
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
-	return realStart(t, durward.Server{Name: "site", URL: web.URL + "/mcp"}, upstream.NewOpener(upstream.OpenerOptions{Dialer: plain{}}))
+	spec := durward.Server{Name: "site", URL: web.URL + "/mcp"}
+	for _, c := range change {
+		c(&spec)
+	}
+	return realStart(t, spec, upstream.NewOpener(upstream.OpenerOptions{Dialer: plain{}}))
 }
 
 func TestB4_RealSessionLost(t *testing.T) {

@@ -104,10 +104,10 @@ func (s *Server) faulted(ctx context.Context, e *errand, c *conn, f *exchange.Fa
 		s.renew(c)
 	case f.RetryAfter > 0: // it is well, and busy
 	default:
-		s.suspect(c, kind)
+		s.suspect(c, f)
 		c.settleDown(kind)
 	}
-	if s.again(ctx, e, f) {
+	if s.again(ctx, e, c, f) {
 		return exchange.Reply{}, false
 	}
 	message := f.Message
@@ -118,7 +118,7 @@ func (s *Server) faulted(ctx context.Context, e *errand, c *conn, f *exchange.Fa
 }
 
 // again decides whether another attempt is made, and waits for the time for it.
-func (s *Server) again(ctx context.Context, e *errand, f *exchange.Fault) bool {
+func (s *Server) again(ctx context.Context, e *errand, c *conn, f *exchange.Fault) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -129,7 +129,14 @@ func (s *Server) again(ctx context.Context, e *errand, f *exchange.Fault) bool {
 		if !f.Again || e.sent >= maxTries || f.RetryAfter > putOffMost || !s.repeatable(e.req) {
 			return false
 		}
-		return f.RetryAfter <= 0 || s.rest(ctx, f.RetryAfter, e.deadline)
+		switch {
+		case f.RetryAfter > 0:
+			return s.rest(ctx, f.RetryAfter, e.deadline)
+		case c.leaving():
+			return true // there will be another connection
+		default:
+			return s.rest(ctx, s.delay(1), e.deadline) // the server may need a moment
+		}
 	}
 	e.missed++
 	switch {
@@ -239,6 +246,16 @@ func (c *conn) settleDown(kind durward.Kind) {
 	select {
 	case <-c.left:
 	case <-timer.C:
+	}
+}
+
+// leaving reports whether no more calls are put on the connection.
+func (c *conn) leaving() bool {
+	select {
+	case <-c.left:
+		return true
+	default:
+		return false
 	}
 }
 
