@@ -64,6 +64,9 @@ func (a *attempt) abort(why string) {
 // waited looks again: the server may be on its way back.
 type errAborted struct{ error }
 
+// Unwrap returns the error, which has a kind.
+func (e errAborted) Unwrap() error { return e.error }
+
 // route returns the link for a request; base leaves the requester's era aside. mu is held.
 func (s *Server) route(key Key, client *exchange.Client, base bool) (*link, error) {
 	var k linkKey

@@ -464,3 +464,18 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// Who waits for a server that is stopped over and over is told so.
+func TestAWaiterThatIsCalledOffAgainAndAgainIsToldWhy(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		r := newRig(t, stdio(), &world{script: always(act{hang: true})})
+		call := r.going(context.Background(), alice(), tool(), &stream{})
+		for range 6 {
+			wait(time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			_ = r.Restart(ctx) // it hangs
+			cancel()
+		}
+		wantCode(t, <-call, wire.CodeUnavailable, "restarted")
+	})
+}
