@@ -51,7 +51,7 @@ func (s *Server) Do(ctx context.Context, key Key, req *exchange.Request, out exc
 // deadline is the earlier of the requester's and the configured one.
 func (s *Server) deadline(req *exchange.Request) time.Time {
 	limit := s.opt.Spec.Timeout
-	if req.Method == wire.MethodToolsCall {
+	if awaitsTool(req.Method) {
 		limit = s.opt.Spec.CallTimeout
 	}
 	if limit <= 0 {

@@ -21,6 +21,7 @@ type listenState struct {
 
 	tasks    map[string]int  // that somebody wants to hear of; see SubscribeTask
 	honoured map[string]bool // of those, what the server agreed to tell of
+	refused  map[string]bool // of those, what it is asked for no more
 }
 
 // ackWait is how long Subscribe waits for a modern server's word that it listens.
@@ -185,7 +186,7 @@ func (c *conn) listenLoop() {
 			open = nil
 			c.listenOver()
 			if r.Error != nil {
-				c.s.dropRefusedTasks()
+				c.s.leaveOutTasks()
 			}
 			if !c.listenAgain(r, &wait) {
 				return
@@ -263,10 +264,10 @@ func (s *Server) listenParams(c *conn) []byte {
 		}
 	}
 	if len(s.uris) > 0 {
-		members = append(members, wire.Member{Name: "resourceSubscriptions", Value: stringList(s.uris)})
+		members = append(members, wire.Member{Name: "resourceSubscriptions", Value: stringList(slices.Sorted(maps.Keys(s.uris)))})
 	}
-	if len(s.listen.tasks) > 0 {
-		members = append(members, wire.Member{Name: "taskIds", Value: stringList(s.listen.tasks)})
+	if tasks := s.listen.followed(); len(tasks) > 0 {
+		members = append(members, wire.Member{Name: "taskIds", Value: stringList(tasks)})
 	}
 	if len(members) == 0 {
 		return nil
@@ -275,14 +276,14 @@ func (s *Server) listenParams(c *conn) []byte {
 	return wire.AppendObject(nil, nil, nil, wire.Member{Name: "notifications", Value: filter})
 }
 
-// stringList renders the keys of counted as a JSON array, in order.
-func stringList(counted map[string]int) []byte {
+// stringList renders strings as a JSON array.
+func stringList(all []string) []byte {
 	list := []byte{'['}
-	for i, key := range slices.Sorted(maps.Keys(counted)) {
+	for i, s := range all {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = wire.AppendQuote(list, key)
+		list = wire.AppendQuote(list, s)
 	}
 	return append(list, ']')
 }

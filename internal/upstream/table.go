@@ -64,7 +64,7 @@ func (s *Server) enter(c *conn, kind pendingKind) *pending {
 // ours takes over what of a caller's call matters while it is on the table. mu is held.
 func (p *pending) ours(e *errand) {
 	p.key, p.out, p.level, p.capabilities = e.key, e.out, e.req.LogLevel, e.req.Client.Capabilities
-	p.legacy, p.tool = e.req.Client.Era != wire.Modern, e.req.Method == wire.MethodToolsCall
+	p.legacy, p.tool = e.req.Client.Era != wire.Modern, awaitsTool(e.req.Method)
 }
 
 // note counts a caller's call, once its fields are set. mu is held.

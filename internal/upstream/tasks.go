@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"slices"
 
 	"durward"
 	"durward/internal/wire"
@@ -10,6 +11,13 @@ import (
 // knowsTasks is what a listen for tasks declares, which a server insists on
 // (tasks extension, "Task Status Notifications").
 const knowsTasks = `{"extensions":{"` + wire.ExtensionTasks + `":{}}}`
+
+// awaitsTool reports whether a request takes as long as a tool does: tasks/result is
+// answered when the call that became a task is over (2025-11-25,
+// basic/utilities/tasks "Result Retrieval").
+func awaitsTool(method string) bool {
+	return method == wire.MethodToolsCall || method == wire.MethodTasksResult
+}
 
 // SubscribeTask asks a modern server to tell what becomes of a task, and reports
 // whether it agreed: only then the Observer will hear of it, as notifications/tasks.
@@ -44,7 +52,7 @@ func (s *Server) subscribeTask(ctx context.Context, id string) (*conn, <-chan st
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !c.tellsOfTasks() || s.instances != durward.InstancesShared {
+	if !c.tellsOfTasks() || s.instances != durward.InstancesShared || s.listen.refused[id] {
 		return nil, nil, durward.Errorf(durward.Unavailable, s.op(), "it does not tell what becomes of tasks; ask it with tasks/get")
 	}
 	if s.listen.tasks[id] == 0 {
@@ -75,6 +83,7 @@ func (s *Server) UnsubscribeTask(id string) {
 	case n == 1:
 		delete(s.listen.tasks, id)
 		delete(s.listen.honoured, id)
+		delete(s.listen.refused, id)
 		s.relisten()
 	}
 }
@@ -99,24 +108,44 @@ func (l *listenState) honour(ids []byte) {
 	}
 }
 
-// dropRefusedTasks takes tasks out of a listen that the server refused, so that
-// what else it carries does not suffer: those it never agreed to, or if there are
-// none all of them.
-func (s *Server) dropRefusedTasks() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.listen.tasks) == 0 {
-		return
-	}
-	refused := 0
-	for id := range s.listen.tasks {
-		if !s.listen.honoured[id] {
-			delete(s.listen.tasks, id)
-			refused++
+// followed returns the ids that a listen asks for, in order.
+func (l *listenState) followed() []string {
+	ids := make([]string, 0, len(l.tasks))
+	for id := range l.tasks {
+		if !l.refused[id] {
+			ids = append(ids, id)
 		}
 	}
-	if refused == 0 {
-		s.listen.tasks, s.listen.honoured = nil, nil
+	slices.Sort(ids)
+	return ids
+}
+
+// leaveOutTasks takes tasks out of a listen that the server refused, so that what
+// else it carries does not suffer: those it never agreed to, or if there are none
+// all of them. Nobody is told of those any more.
+func (s *Server) leaveOutTasks() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := &s.listen
+	asked := l.followed()
+	if len(asked) == 0 {
+		return
+	}
+	if l.refused == nil {
+		l.refused = map[string]bool{}
+	}
+	left := len(asked)
+	for _, id := range asked {
+		if !l.honoured[id] {
+			l.refused[id] = true
+			left--
+		}
+	}
+	if left == len(asked) {
+		for _, id := range asked {
+			l.refused[id] = true
+			delete(l.honoured, id)
+		}
 	}
 	s.relisten()
 }

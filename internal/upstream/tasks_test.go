@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -234,4 +235,70 @@ func TestTasksOfClientsAreTheirServersBusiness(t *testing.T) {
 			<-done
 		})
 	}
+}
+
+// A refusal is remembered while somebody wants to hear of the task, so that one
+// client cannot have everybody's listen refused again and again.
+func TestARefusedTaskIsNotAskedForAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var refuse atomic.Bool
+		r := start(t, stdio(), taskTeller(startsWith(""), func(id string) bool { return refuse.Load() && id == "good" }))
+		subscribeTask(t, r, "a")
+		if !subscribeTask(t, r, "good") {
+			t.Fatal("the server agreed")
+		}
+		refuse.Store(true) // it has forgotten the task
+		subscribeTask(t, r, "b")
+		wait(10 * time.Second)
+		if filter, _ := lastListen(r.world.conn(0)); strings.Contains(filter, `"good"`) {
+			t.Errorf("it listens to %s", filter)
+		}
+		listens := len(callsTo(r.world.conn(0), wire.MethodListen))
+		if _, err := r.SubscribeTask(context.Background(), "good"); durward.KindOf(err) != durward.Unavailable {
+			t.Errorf("asked once more: %v", err)
+		}
+		wait(10 * time.Second)
+		if n := len(callsTo(r.world.conn(0), wire.MethodListen)); n != listens {
+			t.Errorf("%d more listens", n-listens)
+		}
+		r.UnsubscribeTask("good") // nobody wants it any more: the next may ask
+		refuse.Store(false)
+		if !subscribeTask(t, r, "good") {
+			t.Error("it is refused for ever")
+		}
+	})
+}
+
+// tasks/result waits for a tool, and is not cut off like a question of a moment.
+func TestTheResultOfATaskMayTakeItsTime(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		spec := stdio()
+		spec.Timeout = time.Second
+		r := start(t, spec, &world{script: always(act{opened: legacyOpened(everything), handle: func(_ *fakeConn, call *exchange.Call) bool {
+			return strings.HasPrefix(call.Method, "tasks/")
+		}})})
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		request := func(method string) *exchange.Request {
+			return &exchange.Request{Method: method, Client: exchange.Client{Era: wire.Legacy}}
+		}
+		result := r.going(ctx, alice(), request(wire.MethodTasksResult), &stream{})
+		get := r.going(ctx, alice(), request(wire.MethodTasksGet), &stream{})
+		wait(5 * time.Second)
+		select {
+		case reply := <-get:
+			if code, _ := wire.ErrorCode(reply.Error); code != wire.CodeTimeout {
+				t.Errorf("tasks/get: %s", reply.Error)
+			}
+		default:
+			t.Error("tasks/get waits for ever")
+		}
+		select {
+		case reply := <-result:
+			t.Errorf("tasks/result: %s", reply.Error)
+		default:
+		}
+		cancel()
+		<-result
+	})
 }
