@@ -342,3 +342,68 @@ func TestLegacyClientsGetNoModernTasks(t *testing.T) {
 		t.Errorf("%s %s", a.Msg.Result, a.Msg.Error)
 	}
 }
+
+func TestTasksAreAdvertisedToThoseWhoCanHaveThem(t *testing.T) {
+	const extension, legacy = `"io.modelcontextprotocol/tasks":{}`, `"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`
+	web, old := taskOverHTTP(t, "web", &taskserver.Server{}), taskProcess("old", "-legacy")
+	for _, tt := range []struct {
+		servers              []durward.Server
+		toModern, toTasked   bool
+		ownModern, ownTasked string // a route to one server
+	}{
+		{[]durward.Server{web, old}, true, true, "/servers/web/mcp", "/servers/old/mcp"},
+		{[]durward.Server{web, hostileServer("h")}, true, false, "/servers/web/mcp", ""},
+		{[]durward.Server{old, hostileServer("h")}, false, true, "", "/servers/old/mcp"},
+		{[]durward.Server{hostileServer("h")}, false, false, "", ""},
+	} {
+		r := start(t, gateway.Options{Servers: tt.servers})
+		for _, s := range tt.servers {
+			r.await(t, s.Name, isReady)
+		}
+		modern := func(route string) bool {
+			return strings.Contains(string(wire.Get(do(t, r.modern(route), "server/discover", `{}`).Msg.Result, "capabilities")), extension)
+		}
+		tasked := func(route string) bool {
+			a, err := (&rawclient.Client{URL: r.url + route}).Initialize(t.Context(), `{}`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(string(wire.Get(a.Msg.Result, "capabilities")), legacy)
+		}
+		r.plainSession(t, "/mcp") // checks that it is told nothing
+		if got := modern("/mcp"); got != tt.toModern {
+			t.Errorf("%d servers: modern clients are told: %v", len(tt.servers), got)
+		}
+		if got := tasked("/mcp"); got != tt.toTasked {
+			t.Errorf("%d servers: clients of 2025-11-25 are told: %v", len(tt.servers), got)
+		}
+		for _, s := range tt.servers {
+			route := "/servers/" + s.Name + "/mcp"
+			if got := modern(route); got != (route == tt.ownModern) {
+				t.Errorf("%s: modern clients are told: %v", route, got)
+			}
+			if got := tasked(route); got != (route == tt.ownTasked) {
+				t.Errorf("%s: clients of 2025-11-25 are told: %v", route, got)
+			}
+		}
+	}
+}
+
+// Who finds tools by searching finds those that he can call.
+func TestToolsThatRunOnlyAsTasksAreNotFound(t *testing.T) {
+	r := start(t, gateway.Options{Servers: []durward.Server{taskProcess("old", "-legacy")}, LazyTools: true})
+	r.await(t, "old", isReady)
+	for name, c := range map[string]*rawclient.Client{"modern": r.modern("/mcp"), "2025-11-25": r.legacy(t, "/mcp")} {
+		can := name != "modern"
+		if a := call(t, c, "local__search_tools", `{"query":"must","limit":50}`); strings.Contains(a.Text(), "old__must") != can {
+			t.Errorf("%s: search finds %s", name, a.Text())
+		}
+		if a := call(t, c, "local__describe_tool", `{"name":"old__must"}`); strings.Contains(a.Text(), "taskSupport") != can {
+			t.Errorf("%s: it is described as %s", name, a.Text())
+		}
+		a := call(t, c, "local__call_tool", `{"name":"old__must","arguments":"{}"}`)
+		if want := map[bool]int{true: wire.CodeMethodNotFound, false: wire.CodeInvalidParams}[can]; a.Code() != want {
+			t.Errorf("%s: call_tool: %s %s", name, a.Msg.Result, a.Msg.Error)
+		}
+	}
+}
