@@ -261,6 +261,11 @@ func TestB20_PaginationRunsToTheEnd(t *testing.T) {
 	if !strings.Contains(s.Reason, "cursor") {
 		t.Errorf("nothing is said of the cursor that repeats: %+v", s)
 	}
+	// A tool that could not be listed is not one that there is not: clients that
+	// listed it before keep it, and try again.
+	if a := call(t, c, "loop__anything", `{}`); a.Code() != wire.CodeUnavailable {
+		t.Errorf("a tool of a server whose list cannot be read: %s %s", a.Msg.Result, a.Msg.Error)
+	}
 }
 
 func TestB24_ForeignOriginsAndHostsAreRefused(t *testing.T) {

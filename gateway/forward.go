@@ -58,6 +58,9 @@ func (g *Gateway) wayOf(p *passage) way {
 		g: g, server: p.to.server, route: p.in.Route, era: p.in.Client.Era,
 		key: upstream.Key{Principal: p.in.Caller.Principal, Session: string(p.in.Caller.Session)},
 	}
+	if w.key.Session == "" {
+		w.key.Client = p.in.Caller.Client.Name // no proof, but enough to tell two programs apart
+	}
 	if p.in.Method == wire.MethodToolsCall {
 		w.tool = p.call.FullName
 	}

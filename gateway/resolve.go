@@ -212,7 +212,7 @@ func (g *Gateway) find(ctx context.Context, p *passage, name, what string, look 
 }
 
 // unknown is the answer for a name that nobody offers: that its server is not
-// there, if that is why.
+// there, or was not read to its end, if that may be why.
 func (g *Gateway) unknown(p *passage, what, name string) error {
 	whose := catalog.ServerOf(name)
 	if p.in.Route.Kind == durward.RouteServer {
@@ -222,7 +222,9 @@ func (g *Gateway) unknown(p *passage, what, name string) error {
 		switch s := server.Status(); s.State {
 		case durward.StateConnecting, durward.StateBackoff:
 			return durward.Errorf(durward.Unavailable, "server "+whose, "it is not available (%s): %s", s.State, orStarting(s.Reason))
-		case durward.StateConfigured, durward.StateReady, durward.StateDegraded, durward.StateDisabled:
+		case durward.StateDegraded: // what could not be read may have the name
+			return durward.Errorf(durward.Unavailable, "server "+whose, "it does not list a %s %s, and a part of what it offers could not be read yet: %s", what, clip(name), s.Reason)
+		case durward.StateConfigured, durward.StateReady, durward.StateDisabled:
 		}
 	}
 	return invalidParams("unknown " + what + " " + clip(name))

@@ -94,10 +94,15 @@ func (o *offer) put(s catalog.Snapshot) {
 	o.update(s.Server)
 }
 
-// overlay takes what a server lists to legacy clients.
+// overlay takes what a server lists to legacy clients. Until it was read to its
+// end once they are offered what everybody is: half a list would take tools from
+// them, and nothing they could still call would make the server list again.
 func (o *offer) overlay(s catalog.Snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if _, known := o.overlays[s.Server]; !known && !s.Complete {
+		return
+	}
 	o.overlays[s.Server] = s
 	o.update(s.Server)
 }

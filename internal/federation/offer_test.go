@@ -148,3 +148,27 @@ func TestAnnouncementsReachThoseWhoSeeTheServer(t *testing.T) {
 		}
 	})
 }
+
+// A connection that ends before it could be listed takes nothing from legacy
+// clients: nobody would call what they are not offered, and so nothing would
+// make the server list again.
+func TestHalfAListTakesNothingFromLegacyClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffer(catalog.Options{})
+		if err := o.declare([]durward.Server{{Name: "a"}}); err != nil {
+			t.Fatal(err)
+		}
+		o.put(snapshot("a", "x"))
+		half := snapshot("a")
+		half.Complete = false
+		o.overlay(half)
+		if got := names(t, o, wire.Legacy); got != "a__x" {
+			t.Error("after a list that failed:", got)
+		}
+		o.overlay(snapshot("a", "own"))
+		o.overlay(half)
+		if got := names(t, o, wire.Legacy); got != "" { // it was read once, so what it says now counts
+			t.Error("after a list that shrank:", got)
+		}
+	})
+}
