@@ -77,7 +77,7 @@ func startBridge(ctx context.Context, tools *harness.Toolbox, dir string) (*peer
 
 func (prog *program) peer(name string, at target) peer {
 	return peer{
-		server: server{Name: name, Kind: prog.kind, Says: name, Era: prog.era},
+		server: server{Name: name, Kind: prog.kind, Says: name, Era: prog.era, Abandon: name == "gosdk-legacy"},
 		at:     at, modern: prog.era == "modern", configured: prog.configured,
 	}
 }
@@ -113,7 +113,7 @@ func startBridgeGateway(ctx context.Context, tools *harness.Toolbox, o options, 
 		config.Principals[name] = harness.Principal{Token: "${env:" + tokenVariable(name) + "}"}
 	}
 	// Alice and Bob have 20 calls each in flight that ask.
-	config.Limits = map[string]any{"holds": 64, "server_asks": 64}
+	config.Limits = map[string]any{"holds": 64, "server_asks": 64, "hold_life": "10s"}
 	return harness.StartGateway(ctx, o.gateway, dir, config)
 }
 
@@ -171,15 +171,15 @@ func directBridgeJobs(tools *harness.Toolbox, p *peers) []job {
 				servers = append(servers, s.server)
 			}
 		}
-		jobs = append(jobs, c.job("bridge-direct", servers))
+		jobs = append(jobs, c.job("bridge-direct", servers), c.leaving("leave-direct", servers))
 	}
 	return jobs
 }
 
-// bridgeJobs are two principals at once, and every client with every server, through
-// the gateway.
+// bridgeJobs are every client with every server through the gateway, and two
+// principals at once.
 func bridgeJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, error) {
-	jobs := principalJobs(g, p)
+	var jobs, leaving []job
 	for _, c := range bridgeClients(tools) {
 		var servers []server
 		for _, s := range p.all {
@@ -189,8 +189,25 @@ func bridgeJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, er
 			servers = append(servers, s.server)
 		}
 		jobs = append(jobs, c.job("bridge", servers))
+		leaving = append(leaving, c.leaving("leave", servers))
 	}
-	return jobs, nil
+	jobs = append(jobs, principalJobs(g, p)...)
+	// A server over stdio may go on with a call that was left, and nobody else is
+	// asked or told what it says for a while. So this comes last.
+	return append(jobs, leaving...), nil
+}
+
+// leaving is the job of the client that leaves calls.
+func (c bridgeClient) leaving(label string, servers []server) job {
+	var fixtures []server
+	for _, s := range servers {
+		if s.Kind == "fixture" {
+			fixtures = append(fixtures, s)
+		}
+	}
+	j := c.job(label, fixtures)
+	j.Leaving = true
+	return j
 }
 
 // principalJobs are alice and bob in all combinations of eras, on a route with one

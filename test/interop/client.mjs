@@ -13,7 +13,7 @@
 
 import assert from 'node:assert/strict';
 import { connect, isModern, View } from './lib/connect.mjs';
-import { fixture } from './lib/fixture.mjs';
+import { fixture, leave } from './lib/fixture.mjs';
 import { everything, filesystem, memory, thinking } from './lib/reference.mjs';
 import { Report } from './lib/report.mjs';
 
@@ -33,6 +33,7 @@ if (connected) {
     const view = new View(client, server, job.aggregate);
     if (server.direct) await report.check('same-list', () => sameList(view, server.direct));
     await kinds[server.kind](report, view, unique);
+    if (server.kind === 'fixture') await leave(report, view);
   }
   if (job.complete) await top.check('only-known-servers', () => onlyKnown());
   await top.check('close', () => client.close());

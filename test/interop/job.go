@@ -35,8 +35,10 @@ type server struct {
 	Direct *target `json:"direct,omitempty"`
 	// Era is modern or legacy: the only one this server is spoken to in. At is where
 	// it is reached in jobs with a connection per server; Without is as in a job.
-	Era     string            `json:"era,omitempty"`
-	At      *target           `json:"at,omitempty"`
+	Era string  `json:"era,omitempty"`
+	At  *target `json:"at,omitempty"`
+	// Abandon: the server counts calls that ended while they waited for an answer.
+	Abandon bool              `json:"abandon,omitempty"`
 	Without map[string]string `json:"without,omitempty"`
 }
 
@@ -57,6 +59,8 @@ type job struct {
 	// Principals are who calls, for scripts with more than one caller.
 	Principals map[string]target `json:"principals,omitempty"`
 	Modes      map[string]string `json:"modes,omitempty"`
+	// Leaving: the job leaves calls, and does nothing else.
+	Leaving bool `json:"leaving,omitempty"`
 	// Without names the checks that the client cannot make, with the reason.
 	Without map[string]string `json:"without,omitempty"`
 }

@@ -9,7 +9,7 @@
 // server-everything's own elicitation: there the answer shows who gave it.
 
 import assert from 'node:assert/strict';
-import { connect, View } from './lib/connect.mjs';
+import { connect, isModern, View } from './lib/connect.mjs';
 import { Person } from './lib/person.mjs';
 import { Report } from './lib/report.mjs';
 
@@ -39,6 +39,7 @@ for (const server of job.servers) {
       ...interviews(m, 'mixed', false, calls - 2 * some), ...samplings(m, some), ...elicitations(m, some),
     ]));
   }
+  if (crowd.every((m) => isModern(m.view.client))) await report.check('stolen-state', () => stolenState(crowd));
   await report.check('nobody-else-asked', () => misdirected(crowd));
   await report.check('close', () => Promise.all(crowd.map((m) => m.view.client.close())));
 }
@@ -94,6 +95,29 @@ function elicitations(m, count = calls) {
     const all = content.map((c) => c.text).join('\n');
     assert.ok(all.includes(`- Name: ${m.name}<`), all);
   });
+}
+
+// What one person was asked cannot be answered by another, who got hold of the
+// state; and it still can by the one who was asked.
+async function stolenState([mine, other]) {
+  const manual = { allowInputRequired: true };
+  const who = `${mine.name}-stolen`;
+  const asked = await mine.view.call('interview', { who }, manual);
+  assert.equal(asked.resultType, 'input_required', JSON.stringify(asked));
+  const retry = (m, inputResponses, requestState = asked.requestState) => m.view.client.callTool(
+    { name: m.view.name('interview'), arguments: { who }, requestState, inputResponses }, manual,
+  );
+  const [key] = Object.keys(asked.inputRequests);
+  const answer = { [key]: { action: 'accept', content: { answer: 'red' } } };
+  const error = await retry(other, answer).then((r) => assert.fail(JSON.stringify(r)), (e) => e);
+  assert.equal(error.code, -32602, String(error));
+  let next = await retry(mine, answer);
+  assert.match(JSON.stringify(next.inputRequests), new RegExp(`${who}: a line about red`));
+  const said = { model: 'm', role: 'assistant', content: { type: 'text', text: 'roses are' } };
+  next = await retry(mine, { [Object.keys(next.inputRequests)[0]]: said }, next.requestState);
+  assert.match(JSON.stringify(next.inputRequests), new RegExp(`${who}: keep roses are`));
+  const end = await retry(mine, { [Object.keys(next.inputRequests)[0]]: answer[key] }, next.requestState);
+  assert.deepEqual(JSON.parse(end.content[0].text), { who, colour: 'red', line: 'roses are', keep: 'red' });
 }
 
 function misdirected(crowd) {

@@ -43,7 +43,6 @@ export async function input(report, view, person, unique, reconnect) {
   });
   await report.check('three-rounds', () => threeRounds(view, person, unique));
   await report.check('held-progress', () => heldProgress(view, person, unique));
-  await report.check('held-cancel', () => heldCancel(view, person, unique));
   await report.check('cannot-ask', () => cannotAsk(view, 'ask', { message: `${unique} mute` }, reconnect));
 }
 
@@ -51,6 +50,12 @@ export async function threeRounds(view, person, unique) {
   const who = `${person.name}-${unique}`;
   assert.deepEqual(JSON.parse(await view.text('interview', { who })), person.interview(who));
   assert.equal(person.questions('form', `${who}: your colour?`).length, 1 + 1, 'the last question has the first in it');
+}
+
+// leaveAsked leaves calls whose questions were asked.
+export async function leaveAsked(report, view, person, unique) {
+  await report.check('held-cancel', () => heldCancel(view, person, unique));
+  if (isModern(view.client) && view.server.abandon) await report.check('abandoned', () => abandoned(view, unique));
 }
 
 // What is less severe than asked for must not come, what is more must.
@@ -132,4 +137,20 @@ export async function cannotAsk(view, tool, args, reconnect) {
   } finally {
     await client.close();
   }
+}
+
+// A client that takes a question and does not come back: the server hears that the
+// call is over, and who comes back after that is told so.
+async function abandoned(view, unique) {
+  const before = Number(await view.text('cancelled', {}));
+  const args = { who: `${unique} gone` };
+  const asked = await view.call('interview', args, { allowInputRequired: true });
+  assert.equal(asked.resultType, 'input_required');
+  const [key] = Object.keys(asked.inputRequests);
+  for (let after = before; after <= before; after = Number(await view.text('cancelled', {}))) await delay(200);
+  const late = await view.client.callTool({
+    name: view.name('interview'), arguments: args, requestState: asked.requestState,
+    inputResponses: { [key]: { action: 'accept', content: { answer: 'too late' } } },
+  }, { allowInputRequired: true });
+  assert.equal(late.isError, true, JSON.stringify(late));
 }
