@@ -32,6 +32,7 @@ type Config struct {
 	Toolsets       []durward.Toolset // sorted by name
 	LazyTools      bool              // list on /mcp only what finds the other tools, and PinnedTools
 	PinnedTools    []string          // globs over offered names
+	Ledger         Ledger
 	Log            Log
 
 	secrets  *secret.Matcher

@@ -256,6 +256,11 @@ func TestDefaults(t *testing.T) {
 			Items: 10_000, Templates: 1000, Pages: 1000, List: 64 << 20, Item: 4 << 20,
 			Schema: 1 << 20, Description: 64 << 10, Instructions: 16 << 10,
 		},
+		Ledger: config.Ledger{
+			Enabled: true, Sync: config.SyncNormal, Bodies: true,
+			Keep:  config.Keep{Rows: 90 * 24 * time.Hour, Bodies: 30 * 24 * time.Hour, MaxSize: 5 << 30},
+			Queue: 8192, Wait: 5 * time.Second, BodyMost: 10 << 20,
+		},
 		Log: config.Log{Level: "info", Format: "auto"},
 	}
 	if diff := differ(want, config.Default()); diff != "" {
@@ -307,9 +312,9 @@ func TestLoadMakesPathsAbsolute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{c.TLS.Cert, c.TLS.Key, c.Servers[0].Command, c.Servers[0].Dir, c.Servers[1].Command, c.Servers[2].CAFile}
+	got := []string{c.TLS.Cert, c.TLS.Key, c.Servers[0].Command, c.Servers[0].Dir, c.Servers[1].Command, c.Servers[2].CAFile, c.Ledger.Path}
 	dir := filepath.Join(here, "testdata")
-	want := []string{dir + "/cert.pem", "/etc/durward/key.pem", "node", dir + "/work", dir + "/bin/server", dir + "/ca.pem"}
+	want := []string{dir + "/cert.pem", "/etc/durward/key.pem", "node", dir + "/work", dir + "/bin/server", dir + "/ca.pem", dir + "/audit/calls.db"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -10,7 +10,7 @@
 // references name; it writes nothing but the copy that [KeepLastGood] makes.
 //
 // Start with [Load]. What each key means is said where it is declared: the
-// comments in file.go and limits.go are the reference, the schema and what
+// comments in file.go, file_ledger.go and limits.go are the reference, the schema and what
 // [Explain] answers. What each error code means is in [Faults].
 package config
 

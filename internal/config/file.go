@@ -76,6 +76,8 @@ type file struct {
 	// PinnedTools are names as offered on /mcp, or patterns over them, that are
 	// listed there in spite of lazy_tools. Default none.
 	PinnedTools []string `yaml:"pinned_tools"`
+	// Ledger is where every call is written down before it acts.
+	Ledger ledgerFile `yaml:"ledger"`
 	// Log says what is logged and how.
 	Log logFile `yaml:"log"`
 	// Locked names keys that the user's file must not have, with everything below
@@ -228,7 +230,8 @@ func defaultFile() file {
 			IdleStop:     idleStop(10 * time.Minute),
 			HealthEvery:  30 * time.Second,
 		},
-		Log: logFile{Level: "info", Format: "auto"},
+		Ledger: defaultLedger(),
+		Log:    logFile{Level: "info", Format: "auto"},
 	}
 }
 
@@ -292,8 +295,8 @@ func (c *callTimeout) UnmarshalText(text []byte) error {
 		*c = noCallTimeout
 		return nil
 	}
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < 100*time.Millisecond {
+	d, ok := yamlx.ParseDuration(string(text))
+	if !ok || d < 100*time.Millisecond {
 		return durward.Errorf(durward.Invalid, "", "must be none or a duration of at least 100ms (90s, 5m), is %q", text)
 	}
 	*c = callTimeout(d)
@@ -317,8 +320,8 @@ func (i *idleStop) UnmarshalText(text []byte) error {
 		*i = -1
 		return nil
 	}
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < time.Second {
+	d, ok := yamlx.ParseDuration(string(text))
+	if !ok || d < time.Second {
 		return durward.Errorf(durward.Invalid, "", "must be never or a duration of at least 1s (30s, 10m), is %q", text)
 	}
 	*i = idleStop(d)

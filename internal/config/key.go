@@ -118,8 +118,12 @@ func typeName(t reflect.Type) string {
 		return "duration or none"
 	case t == reflect.TypeFor[idleStop]():
 		return "duration or never"
+	case t == reflect.TypeFor[keepTime]():
+		return "duration or forever"
 	case t == reflect.TypeFor[yamlx.Size]():
 		return "size"
+	case t == reflect.TypeFor[keepSize]():
+		return "size or none"
 	case isText(t):
 		return "text"
 	}
@@ -180,8 +184,12 @@ func written(v reflect.Value) string {
 	}
 }
 
-// writtenDuration leaves out what is zero: 1h, not 1h0m0s.
+// writtenDuration leaves out what is zero, and has days from two on: 1h, not
+// 1h0m0s; 30d, not 720h.
 func writtenDuration(d time.Duration) string {
+	if d >= 2*day && d%day == 0 {
+		return strconv.FormatInt(int64(d/day), 10) + "d"
+	}
 	text := d.String()
 	for _, end := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, end) {

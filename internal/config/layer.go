@@ -24,7 +24,7 @@ const (
 //
 //   - a single value, and a list, of a higher layer replaces that of a lower one;
 //     an empty list is a value too;
-//   - limits, defaults and log are merged key by key;
+//   - limits, defaults, ledger and log are merged key by key;
 //   - tls is one value: certificate and key belong together;
 //   - servers, toolsets and principals are merged by name, and an entry of a
 //     higher layer replaces one of the same name as a whole, so that nobody can add

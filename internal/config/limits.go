@@ -8,7 +8,7 @@ import (
 
 // Limits bound what callers and servers can use up. Sizes are in bytes. What
 // each means, its bounds and its default are said at the field of the same name
-// in limitsFile.
+// in limitsFile. Those of the ledger are in [Ledger].
 type Limits struct {
 	Message           int
 	Header            int
@@ -170,6 +170,18 @@ type limitsFile struct {
 	// Instructions bounds the servers' instructions, which are merged into one text.
 	// 1KiB to 64MiB, default 16KiB.
 	Instructions yamlx.Size `yaml:"instructions" min:"1KiB" max:"64MiB"`
+
+	// The ledger.
+
+	// LedgerQueue bounds the records that wait to be written; then calls wait. 64 to
+	// 1000000, default 8192.
+	LedgerQueue int `yaml:"ledger_queue" min:"64" max:"1000000"`
+	// LedgerWait is how long a call waits until it is recorded; then it is refused,
+	// and nothing is executed. 100ms to 5m, default 5s.
+	LedgerWait time.Duration `yaml:"ledger_wait" min:"100ms" max:"5m"`
+	// LedgerBody bounds what is kept of one request or result; what is longer is cut,
+	// and marked as cut. 4KiB to 512MiB, default 10MiB.
+	LedgerBody yamlx.Size `yaml:"ledger_body" min:"4KiB" max:"512MiB"`
 }
 
 func defaultLimits() limitsFile {
@@ -214,6 +226,10 @@ func defaultLimits() limitsFile {
 		Schema:       1 << 20,
 		Description:  64 << 10,
 		Instructions: 16 << 10,
+
+		LedgerQueue: 8192,
+		LedgerWait:  5 * time.Second,
+		LedgerBody:  10 << 20,
 	}
 }
 

@@ -33,7 +33,7 @@ and column, all of them at once, each with a code that [config-errors.md](config
 
 ## Values
 
-Durations have a unit (` + "`500ms`, `30s`, `5m`, `1h`" + `), sizes may have one (` + "`1024`, `64KiB`, `32MiB`, `1GiB`" + `). A mapping or
+Durations have a unit (` + "`500ms`, `30s`, `5m`, `1h`, `90d`" + `), sizes may have one (` + "`1024`, `64KiB`, `32MiB`, `5GiB`" + ` or ` + "`5G`" + `). A mapping or
 list without a value is an empty one. Paths are relative to the file they stand in.
 
 Where a key says that references are replaced:
@@ -60,7 +60,7 @@ placeholder is never passed on. What references were replaced with is masked whe
 A higher layer wins:
 
 - a single value or a list replaces that of a lower layer; an empty list is a value too;
-- ` + "`limits`, `defaults` and `log`" + ` are merged key by key;
+- ` + "`limits`, `defaults`, `ledger` and `log`" + ` are merged key by key;
 - ` + "`servers`, `toolsets` and `principals`" + ` are merged by name; an entry of a higher layer replaces one of the same name as a whole;
 - keys named in ` + "`locked`" + ` (corp layer only) must not be in the user's file at all.
 

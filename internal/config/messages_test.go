@@ -48,6 +48,7 @@ func TestEveryLimitIsNamedByAMessage(t *testing.T) {
 		"backoff_most":        "a time after which something is tried",
 		"stderr":              "the end is kept, what is older is dropped on purpose",
 		"instructions":        "the text itself says that it was cut",
+		"ledger_body":         "a body that was cut says so",
 	}
 	named := map[string]bool{}
 	for _, text := range literals(t) {
@@ -68,7 +69,7 @@ func literals(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	root := filepath.Join("..", "..")
-	for _, dir := range []string{"gateway", "internal", "federation", "client", "cmd"} {
+	for _, dir := range []string{"gateway", "ledger", "internal", "federation", "client", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

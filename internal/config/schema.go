@@ -82,8 +82,8 @@ func (n *node) shape() object {
 }
 
 const (
-	durationPattern = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
-	sizePattern     = `^(0|[1-9][0-9]*) *(KiB|MiB|GiB)?$`
+	durationPattern = `^(0|[1-9][0-9]*)d$|^((0|[1-9][0-9]*)d)?([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+	sizePattern     = `^(0|[1-9][0-9]*) *([KMGT](iB)?)?$`
 )
 
 // scalarShape is the shape of what is written as one value; false for the rest.
@@ -98,8 +98,12 @@ func scalarShape(t reflect.Type, key Key) (object, bool) {
 		return object{"anyOf": []any{object{"const": "none"}, text(durationPattern)}}, true
 	case t == reflect.TypeFor[idleStop]():
 		return object{"anyOf": []any{object{"const": "never"}, text(durationPattern)}}, true
+	case t == reflect.TypeFor[keepTime]():
+		return object{"anyOf": []any{object{"const": "forever"}, text(durationPattern)}}, true
 	case t == reflect.TypeFor[yamlx.Size]():
 		return object{"anyOf": []any{object{"type": "integer", "minimum": 0}, text(sizePattern)}}, true
+	case t == reflect.TypeFor[keepSize]():
+		return object{"anyOf": []any{object{"const": "none"}, object{"type": "integer", "minimum": leastKept}, text(sizePattern)}}, true
 	case t == reflect.TypeFor[yamlx.Text]():
 		return object{"type": []string{"string", "number", "boolean"}}, true
 	case isText(t) || t.Kind() == reflect.String || t.Kind() == reflect.Pointer:

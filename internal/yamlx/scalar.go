@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -121,10 +120,10 @@ func (d *decoder) number(n *yaml.Node, v reflect.Value, path Path, r rules) {
 	switch {
 	case isSize(v):
 		quotable = true
-		parse = func(text string) (int64, bool) { s, ok := parseSize(text); return int64(s), ok }
+		parse = func(text string) (int64, bool) { s, ok := ParseSize(text); return int64(s), ok }
 	case isDuration(v):
 		quotable = true
-		parse = func(text string) (int64, bool) { t, err := time.ParseDuration(text); return int64(t), err == nil }
+		parse = func(text string) (int64, bool) { t, ok := ParseDuration(text); return int64(t), ok }
 	}
 	i, ok := parse(n.Value)
 	if !ok || !quotable && n.Tag != "!!int" {

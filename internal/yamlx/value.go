@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Text is a string that may also be written as a number, a truth value or a
@@ -12,7 +13,7 @@ import (
 type Text string
 
 // Size is a number of bytes, written as a whole number with or without a unit:
-// 1024, 64KiB, 32MiB, 1GiB.
+// 1024, 64KiB, 32MiB, 1GiB, 2TiB. The units may be shortened to K, M, G and T.
 type Size int64
 
 // String renders the size in its largest whole unit, as it could be written.
@@ -31,14 +32,18 @@ type sizeUnit struct {
 }
 
 func sizeUnits() []sizeUnit {
-	return []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+	return []sizeUnit{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 }
 
-// parseSize reads a size; ok is false for everything else, too large numbers included.
-func parseSize(text string) (size Size, ok bool) {
+// ParseSize reads a size; ok is false for everything else, too large numbers included.
+func ParseSize(text string) (size Size, ok bool) {
 	factor := Size(1)
 	for _, unit := range sizeUnits() {
-		if number, found := strings.CutSuffix(text, unit.name); found {
+		number, found := strings.CutSuffix(text, unit.name)
+		if !found {
+			number, found = strings.CutSuffix(text, unit.name[:1])
+		}
+		if found {
 			text, factor = strings.TrimSpace(number), unit.factor
 			break
 		}
@@ -48,6 +53,32 @@ func parseSize(text string) (size Size, ok bool) {
 		return 0, false
 	}
 	return Size(n) * factor, true
+}
+
+const day = 24 * time.Hour
+
+// ParseDuration reads a duration as [time.ParseDuration] does, and days of 24
+// hours before the other units: 90d, 1d12h. ok is false for everything else, too
+// long ones included.
+func ParseDuration(text string) (d time.Duration, ok bool) {
+	number, rest, found := strings.Cut(text, "d")
+	if !found {
+		d, err := time.ParseDuration(text)
+		return d, err == nil
+	}
+	days, ok := parseInt(number)
+	if !ok || days < 0 || days > math.MaxInt64/int64(day) {
+		return 0, false
+	}
+	d = time.Duration(days) * day
+	if rest == "" {
+		return d, true
+	}
+	more, err := time.ParseDuration(rest)
+	if err != nil || more < 0 || strings.HasPrefix(rest, "+") || more > math.MaxInt64-d {
+		return 0, false
+	}
+	return d + more, true
 }
 
 // parseInt reads a decimal integer without leading zeros, which versions of

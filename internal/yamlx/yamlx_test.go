@@ -361,3 +361,31 @@ func TestSizeString(t *testing.T) {
 		}
 	}
 }
+
+func TestSizesAreReadAsTheyAreWritten(t *testing.T) {
+	for text, want := range map[string]yamlx.Size{"0": 0, "7": 7, "5G": 5 << 30, "5GiB": 5 << 30, "5 GiB": 5 << 30, "1K": 1 << 10, "2T": 2 << 40, "3TiB": 3 << 40} {
+		if size, ok := yamlx.ParseSize(text); !ok || size != want {
+			t.Errorf("%q: %d %t", text, int64(size), ok)
+		}
+	}
+	for _, text := range []string{"", "G", "5g", "5GB", "5Gi", "-5G", "05G", "1.5G", "5GG", "99999999T", "0x5G", "5_0"} {
+		if size, ok := yamlx.ParseSize(text); ok {
+			t.Errorf("%q is %d", text, int64(size))
+		}
+	}
+}
+
+func TestDurationsMayHaveDays(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"90d": 90 * 24 * time.Hour, "0d": 0, "1d12h": 36 * time.Hour, "1d1ns": 24*time.Hour + 1, "36h": 36 * time.Hour, "1.5h": 90 * time.Minute, "-1s": -time.Second,
+	} {
+		if d, ok := yamlx.ParseDuration(text); !ok || d != want {
+			t.Errorf("%q: %s %t", text, d, ok)
+		}
+	}
+	for _, text := range []string{"", "d", "1", "1.5d", "-1d", "+1d", "01d", "1d-1h", "1d+1h", "1h1d", "1d1d", "1d5", "1D", "200000d", "106751d24h", "9999999999999999999d"} {
+		if d, ok := yamlx.ParseDuration(text); ok {
+			t.Errorf("%q is %s", text, d)
+		}
+	}
+}
