@@ -11,6 +11,7 @@ import (
 	"durward"
 	"durward/internal/exchange"
 	"durward/internal/identity"
+	"durward/internal/seal"
 	"durward/internal/session"
 	"durward/internal/transport"
 )
@@ -34,7 +35,11 @@ func bareEdge(t testing.TB, size int) *transport.Edge {
 		t.Fatal(err)
 	}
 	core := &tinyCore{result: []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", size) + `"}],"resultType":"complete"}`)}
-	edge, err := transport.New(transport.Options{Core: core, Auth: gate, Sessions: transport.SessionsOf(session.New(session.Options{}))})
+	ring, err := seal.NewRing(durward.NewSealKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge, err := transport.New(transport.Options{Core: core, Auth: gate, Sessions: transport.SessionsOf(session.New(session.Options{Sealer: sealer{ring}}))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,14 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"durward"
 	"durward/internal/exchange"
@@ -192,4 +197,63 @@ func TestEventIDsAreOfOneSession(t *testing.T) {
 func withHeader(r *http.Request, name string, values ...string) *http.Request {
 	r.Header[name] = values
 	return r
+}
+
+// swapped is a server at one address whose edge is exchanged: a restart.
+type swapped struct {
+	now atomic.Pointer[transport.Edge]
+}
+
+func (s *swapped) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.now.Load().ServeHTTP(w, r) }
+
+// TestB3_PeerGoSDKDoesNotNoticeARestart: that client ends its session for good on
+// any error in answer to its coming back.
+func TestB3_PeerGoSDKDoesNotNoticeARestart(t *testing.T) {
+	start := processes(t)
+	wait := func(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+		out.Notify(wire.NoteProgress, []byte(`{"progressToken":7,"progress":1}`))
+		<-ctx.Done()
+		return exchange.Fail(ctx.Err())
+	}
+	first := start(map[string]tool{"wait": wait})
+	var at swapped
+	at.now.Store(first.edge)
+	server := httptest.NewServer(&at)
+	defer server.Close()
+	defer first.close() // the call that was cut off still runs there
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	changed, progressed := make(chan struct{}, 10), make(chan struct{}, 10)
+	client := mcp.NewClient(&mcp.Implementation{Name: "peer", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { changed <- struct{}{} },
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progressed <- struct{}{} },
+	})
+	peer, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: server.URL + "/mcp", HTTPClient: &http.Client{Transport: withToken{base}}}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	cut := make(chan error, 1)
+	go func() {
+		_, err := peer.CallTool(ctx, &mcp.CallToolParams{Name: "wait", Meta: mcp.Meta{"progressToken": "p"}})
+		cut <- err
+	}()
+	<-progressed
+	for found, err := first.store.Find(peer.ID(), durward.Caller{Principal: "local"}, durward.Route{}); err != nil || found.Box(0).Readers() == 0; {
+		time.Sleep(time.Millisecond) // polls a state that comes by itself
+	}
+	at.now.Store(start(nil).edge)
+	server.CloseClientConnections() // it crashed
+	if _, err := peer.CallTool(ctx, &mcp.CallToolParams{Name: "echo"}); err != nil {
+		t.Error("after the restart:", err)
+	}
+	<-changed
+	if err := <-cut; err == nil || !strings.Contains(err.Error(), "not known") {
+		t.Error("the call that was cut off:", err)
+	}
+	if _, err := peer.ListTools(ctx, nil); err != nil {
+		t.Error("it ended its session:", err)
+	}
 }
