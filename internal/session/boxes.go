@@ -30,7 +30,7 @@ func (s *Session) NewBox() (number uint64, box *outbox.Box) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last++
-	return b.last, b.make(b.last, s.store.opts.Kept)
+	return b.last, b.make(b.last, outbox.Options{Kept: s.store.opts.Kept, Budget: s.store.budget})
 }
 
 // Box returns a stream, nil if it is not known or no longer. Number 0 is there
@@ -41,16 +41,16 @@ func (s *Session) Box(number uint64) *outbox.Box {
 	defer b.mu.Unlock()
 	box := b.byNumber[number]
 	if box == nil && number == 0 {
-		box = b.make(0, s.store.opts.Kept)
+		box = b.make(0, outbox.Options{Kept: s.store.opts.Kept}) // changes that were not told must not be crowded out
 	}
 	return box
 }
 
-func (b *boxes) make(number uint64, kept outbox.Limits) *outbox.Box {
+func (b *boxes) make(number uint64, opts outbox.Options) *outbox.Box {
 	if b.byNumber == nil {
 		b.byNumber = make(map[uint64]*outbox.Box)
 	}
-	box := outbox.New(outbox.Options{Kept: kept})
+	box := outbox.New(opts)
 	if b.ended {
 		box.Drop()
 		return box
@@ -71,8 +71,7 @@ func (s *Session) Retire(number uint64) {
 	}
 	entry := retired{number: number, at: time.Now()}
 	entry.events, entry.size = box.Size()
-	if s.store.total.Add(int64(entry.size)) > s.store.opts.KeptTotal {
-		s.store.total.Add(-int64(entry.size))
+	if entry.events == 0 { // there was no room for it
 		delete(b.byNumber, number)
 		return
 	}
@@ -82,7 +81,7 @@ func (s *Session) Retire(number uint64) {
 		events += b.retired[i].events
 		size += b.retired[i].size
 		if events > s.store.opts.Kept.Events || size > s.store.opts.Kept.Bytes {
-			b.forget(s.store, i+1)
+			b.forget(i + 1)
 			break
 		}
 	}
@@ -97,14 +96,16 @@ func (s *Session) forget(before time.Time) {
 	for n < len(b.retired) && b.retired[n].at.Before(before) {
 		n++
 	}
-	b.forget(s.store, n)
+	b.forget(n)
 }
 
 // forget drops the n oldest complete streams. One that is being read is read to its end.
-func (b *boxes) forget(store *Store, n int) {
+func (b *boxes) forget(n int) {
 	for _, r := range b.retired[:n] {
+		if box := b.byNumber[r.number]; box != nil {
+			box.Forget()
+		}
 		delete(b.byNumber, r.number)
-		store.total.Add(-int64(r.size))
 	}
 	if b.retired = b.retired[n:]; len(b.retired) == 0 {
 		b.retired = nil
@@ -123,13 +124,12 @@ func (b *boxes) read() bool {
 	return false
 }
 
-func (b *boxes) end(store *Store) {
+func (b *boxes) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ended = true
 	for _, box := range b.byNumber {
 		box.Drop()
 	}
-	b.forget(store, len(b.retired))
-	b.byNumber = nil
+	b.byNumber, b.retired = nil, nil
 }

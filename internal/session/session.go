@@ -111,7 +111,7 @@ func (s *Session) End() {
 		s.mu.Unlock()
 		s.calls.end()
 		s.asks.end()
-		s.boxes.end(s.store)
+		s.boxes.end()
 		for _, f := range after {
 			f()
 		}

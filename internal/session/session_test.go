@@ -271,6 +271,32 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 		t.Error("numbers")
 	}
 	b.Retire(99)
+	b.Retire(numbers[5]) // a second time
+	store.End(b)
+}
+
+// What is kept of calls that are under way counts as well: their connections are
+// broken, and their servers send on.
+func TestCallsUnderWayAreKeptWithinTheBoundOfAll(t *testing.T) {
+	store := session.New(session.Options{Kept: outbox.Limits{Events: 10, Bytes: 100}, KeptTotal: 150})
+	kept := func(b *outbox.Box) int { _, size := b.Size(); return size }
+	var boxes []*outbox.Box
+	for _, principal := range []string{"a", "b", "b"} {
+		_, box := open(t, store, principal).NewBox()
+		box.Put(make([]byte, 90), outbox.Plain)
+		boxes = append(boxes, box)
+	}
+	if kept(boxes[0]) != 90 || kept(boxes[1]) != 0 || kept(boxes[2]) != 0 {
+		t.Error(kept(boxes[0]), kept(boxes[1]), kept(boxes[2]))
+	}
+	boxes[0].Drop()
+	if boxes[1].Put(make([]byte, 90), outbox.Plain); kept(boxes[1]) != 90 {
+		t.Error("there is room again")
+	}
+	// Changes that a client has not been told are never crowded out.
+	if box := open(t, store, "c").Box(0); !box.Put(make([]byte, 90), outbox.Change) || kept(box) != 90 {
+		t.Error("a change was lost")
+	}
 }
 
 func TestRunForgetsAndEnds(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"durward"
@@ -21,7 +20,7 @@ type Options struct {
 	Asks     int           // limits.asks: our requests a client has not answered; default 64
 
 	Kept      outbox.Limits // limits.resume_events and limits.resume: per session, what a client may ask for again; default 256 events, 1 MiB
-	KeptTotal int64         // limits.resume_total: bytes of that in all sessions; default 64 MiB
+	KeptTotal int64         // limits.resume_total: bytes of that in all sessions, for streams of requests; default 64 MiB
 	KeptFor   time.Duration // limits.resume_for: how long after the answer; default 5 min
 
 	// Sealer makes the ids of sessions in the store, which then outlive the process
@@ -54,8 +53,8 @@ func setDefault[T comparable](at *T, value T) {
 // Store keeps the legacy sessions. Its methods may be called from any goroutine.
 type Store struct {
 	opts     Options
-	instance instance     // random
-	total    atomic.Int64 // bytes kept for resumption, all sessions
+	instance instance       // random
+	budget   *outbox.Budget // of what is kept of the streams of requests, all sessions
 
 	mu      sync.Mutex // guards everything below
 	byID    map[string]*list.Element
@@ -67,7 +66,7 @@ type Store struct {
 // New makes an empty store. Run ends idle sessions.
 func New(opts Options) *Store {
 	opts.defaults()
-	s := &Store{opts: opts, byID: make(map[string]*list.Element), used: list.New()}
+	s := &Store{opts: opts, budget: outbox.NewBudget(opts.KeptTotal), byID: make(map[string]*list.Element), used: list.New()}
 	rand.Read(s.instance[:]) // never fails since Go 1.24
 	return s
 }

@@ -202,6 +202,9 @@ func (c *call) abandon() {
 	if begun {
 		box.Drop()
 		<-c.pumped
+		if c.session != nil {
+			c.session.Retire(c.number)
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ type Options struct {
 	// taken, and those that come in while no reader is connected. The zero value
 	// keeps nothing; messages that come in without a reader are then refused.
 	Kept Limits
+	// Budget bounds what several boxes hold so; nil: each has its own bound only.
+	Budget *Budget
 }
 
 // Class says what may be done to a message when there are too many.
@@ -53,6 +55,7 @@ type Box struct {
 
 	mu      sync.Mutex // guards everything below
 	entries []entry    // in order of Seq
+	charged int        // what the budget knows of
 	taken   int        // entries[:taken] have been handed to a reader
 	kept    int        // bytes in entries[:taken]
 	pending int        // bytes in entries[taken:]
@@ -92,9 +95,7 @@ func (b *Box) Put(data []byte, class Class) bool {
 		}
 	}
 	b.append(data, class)
-	if len(b.readers) == 0 {
-		b.fit()
-	}
+	b.fit()
 	return true
 }
 
@@ -140,9 +141,7 @@ func (b *Box) Finish(data, instead []byte) {
 	}
 	b.done = true
 	b.wakeAll()
-	if len(b.readers) == 0 {
-		b.fit()
-	}
+	b.fit()
 }
 
 // Size returns how much the box holds.
@@ -160,6 +159,20 @@ func (b *Box) Drop() {
 	b.lose()
 	b.entries, b.taken, b.kept, b.pending = nil, 0, 0, 0
 	b.gap = b.last
+	b.charge()
+}
+
+// Forget keeps nothing any more for a reader that may come back. One that is
+// connected gets what is left.
+func (b *Box) Forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opts.Kept = Limits{}
+	b.fit()
+	for b.taken > 0 {
+		b.dropFirst()
+	}
+	b.charge()
 }
 
 // Idle reports whether nothing waits to be read.
@@ -223,6 +236,14 @@ func (b *Box) lose() {
 
 // fit brings a box without readers down to what is kept, progress first, then the oldest.
 func (b *Box) fit() {
+	if len(b.readers) > 0 {
+		return
+	}
+	b.trim()
+	b.charge()
+}
+
+func (b *Box) trim() {
 	if !b.opts.Kept.over(len(b.entries), b.kept+b.pending) {
 		return
 	}

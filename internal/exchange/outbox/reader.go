@@ -143,6 +143,7 @@ func (b *Box) takeAll() {
 	for b.taken > 0 && b.opts.Kept.over(b.taken, b.kept) {
 		b.dropFirst()
 	}
+	b.charge()
 	b.wakeSpace()
 }
 
