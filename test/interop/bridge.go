@@ -165,8 +165,7 @@ func directBridgeJobs(tools *harness.Toolbox, p *peers) []job {
 		var servers []server
 		for _, s := range p.all {
 			if s.modern == (c.era == modernRevision) {
-				at := s.at
-				s.At = &at
+				s.At = s.at
 				s.Without = directLimits(c, s.server)
 				servers = append(servers, s.server)
 			}
@@ -180,21 +179,52 @@ func directBridgeJobs(tools *harness.Toolbox, p *peers) []job {
 // principals at once.
 func bridgeJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, error) {
 	var jobs, leaving []job
+	add := func(c bridgeClient, label string, servers []server) {
+		jobs = append(jobs, c.job("bridge"+label, servers))
+		leaving = append(leaving, c.leaving("leave"+label, servers))
+	}
+	command := stdioCommand(g)
 	for _, c := range bridgeClients(tools) {
-		var servers []server
-		for _, s := range p.all {
-			at := routeOf(g, c.principal(), "/servers/"+s.Name+"/mcp")
-			s.At = &at
-			s.Without = peerLimits(c, s.server)
-			servers = append(servers, s.server)
+		add(c, "", p.reach(func(s *server) {
+			s.At = routeOf(g, c.principal(), "/servers/"+s.Name+"/mcp")
+			s.Without = peerLimits(c, *s)
+		}))
+		if c.name == "ts" {
+			all := p.reach(func(s *server) {
+				s.At = routeOf(g, c.principal(), "/mcp")
+				s.Without = peerLimits(c, *s)
+			}, "everything-http", "gosdk-legacy", "ts-modern")
+			jobs = append(jobs, c.aggregate("bridge-all", all))
 		}
-		jobs = append(jobs, c.job("bridge", servers))
-		leaving = append(leaving, c.leaving("leave", servers))
+		if c.name == "ts" || c.name == "mcpgo" {
+			add(c, "-stdio", p.reach(func(s *server) {
+				s.At = command("--server", s.Name)
+				s.Without = peerLimits(c, *s)
+			}, "everything", "mcpgo-legacy-http", "gosdk-modern"))
+		}
 	}
 	jobs = append(jobs, principalJobs(g, p)...)
 	// A server over stdio may go on with a call that was left, and nobody else is
 	// asked or told what it says for a while. So this comes last.
 	return append(jobs, leaving...), nil
+}
+
+// reach are the named servers, or all, each told how it is reached.
+func (p *peers) reach(how func(*server), names ...string) []server {
+	servers := p.servers()
+	if len(names) > 0 {
+		servers = p.pick(names...)
+	}
+	for i := range servers {
+		how(&servers[i])
+	}
+	return servers
+}
+
+func (c bridgeClient) aggregate(label string, servers []server) job {
+	j := c.job(label, servers)
+	j.Aggregate = true
+	return j
 }
 
 // leaving is the job of the client that leaves calls.

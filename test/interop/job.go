@@ -35,8 +35,8 @@ type server struct {
 	Direct *target `json:"direct,omitempty"`
 	// Era is modern or legacy: the only one this server is spoken to in. At is where
 	// it is reached in jobs with a connection per server; Without is as in a job.
-	Era string  `json:"era,omitempty"`
-	At  *target `json:"at,omitempty"`
+	Era string `json:"era,omitempty"`
+	At  target `json:"at,omitzero"`
 	// Abandon: the server counts calls that ended while they waited for an answer.
 	Abandon bool              `json:"abandon,omitempty"`
 	Without map[string]string `json:"without,omitempty"`

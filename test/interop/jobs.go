@@ -96,17 +96,22 @@ func gatewayJobs(tools *harness.Toolbox, g *harness.Gateway, p *peers) ([]job, e
 	return append(jobs, adapterJobs(tools, all, p)...), nil
 }
 
-// stdioJobs use "durward stdio" as the command of a stdio client; it reaches the
-// running service.
-func stdioJobs(g *harness.Gateway, p *peers) []job {
+// stdioCommand makes a target of "durward stdio" with these arguments.
+func stdioCommand(g *harness.Gateway) func(args ...string) target {
 	env := make(map[string]string)
 	for _, e := range g.Env {
 		name, value, _ := strings.Cut(e, "=")
 		env[name] = value
 	}
-	command := func(args ...string) target {
+	return func(args ...string) target {
 		return target{Command: g.Path, Args: append([]string{"stdio"}, args...), Env: env}
 	}
+}
+
+// stdioJobs use "durward stdio" as the command of a stdio client; it reaches the
+// running service.
+func stdioJobs(g *harness.Gateway, p *peers) []job {
+	command := stdioCommand(g)
 	var jobs []job
 	for _, mode := range []string{"legacy", "auto", "modern"} {
 		jobs = append(jobs,

@@ -18,7 +18,7 @@ func peerLimits(c bridgeClient, s server) map[string]string {
 	if c.name == "gosdk" && c.era == modernRevision && s.Era == "modern" && program != "gosdk" {
 		set("go-sdk 1.8.0 cannot read a roots/list without params in an input request", "roots")
 	}
-	if c.name == "mcpgo" && c.era == legacyRevision && s.At.URL != "" {
+	if c.name == "mcpgo" && c.era == legacyRevision && s.At.Command == "" {
 		set("mcp-go 1.2.1 tells no legacy HTTP server that a call was left", "cancel", "held-cancel")
 	}
 	return without
