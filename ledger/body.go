@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -11,6 +13,11 @@ import (
 const (
 	knownMost = 64 << 10 // digests that are known to be stored
 	heldMost  = 64 << 20 // bytes of bodies that wait for a store which takes nothing
+
+	// knownFor is how long a body that was stored counts as known. The record that
+	// named it is no older then, and nothing younger than [pruneYoung] is pruned: so
+	// no body is taken for stored that is being removed.
+	knownFor = time.Minute
 )
 
 // bodies cuts, compresses and deduplicates what is longer than a preview.
@@ -19,14 +26,14 @@ type bodies struct {
 	most int
 	zip  *zstd.Encoder // EncodeAll is safe for concurrent use
 
-	mu    sync.Mutex // guards known
-	known map[Digest]struct{}
+	mu    sync.Mutex           // guards known
+	known map[Digest]time.Time // when it was stored
 }
 
 func newBodies(opt Options) *bodies {
 	// The options are valid, so there is no error; nothing is written through it.
 	zip, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true))
-	return &bodies{keep: opt.Bodies, most: opt.BodyMost, zip: zip, known: map[Digest]struct{}{}}
+	return &bodies{keep: opt.Bodies, most: opt.BodyMost, zip: zip, known: map[Digest]time.Time{}}
 }
 
 // of returns the preview of a redacted content, and the body if the preview is
@@ -36,22 +43,36 @@ func (b *bodies) of(content []byte) (preview string, body *Body) {
 	if len(content) <= PreviewMost && len(preview) == len(content) || !b.keep {
 		return preview, nil
 	}
-	body = &Body{Digest: sha256.Sum256(content), Original: len(content)}
-	if b.knows(body.Digest) {
-		return preview, body
-	}
+	body = &Body{Original: len(content)}
 	if len(content) > b.most {
-		content, body.Truncated = content[:b.most], true
+		content, body.Truncated = cutBody(content, b.most), true
+	}
+	if body.Digest = sha256.Sum256(content); b.knows(body.Digest) {
+		return preview, body
 	}
 	body.Encoding, body.Data = "zstd", b.zip.EncodeAll(content, nil)
 	return preview, body
 }
 
+// cutBody returns the beginning of a content that is too long, with the marker
+// behind it: at most so many bytes in all, or the marker alone.
+func cutBody(content []byte, most int) []byte {
+	marker := cutMarker(len(content), sha256.Sum256(content))
+	kept := cut(content, max(0, most-len(marker)))
+	return append([]byte(kept), marker...)
+}
+
+// cutMarker is what a body that was cut ends with. It is part of what the digest
+// covers, so that neither the cut nor what was cut off can be changed afterwards.
+func cutMarker(original int, all Digest) string {
+	return fmt.Sprintf("\n[cut by durward: %d bytes in all, SHA-256 %x]\n", original, all)
+}
+
 func (b *bodies) knows(d Digest) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_, ok := b.known[d]
-	return ok
+	at, ok := b.known[d]
+	return ok && time.Since(at) < knownFor
 }
 
 // fresh returns those bodies that may have to be stored, each once.
@@ -71,6 +92,7 @@ func (b *bodies) fresh(all []Body) []Body {
 func (b *bodies) stored(done []Body) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now := time.Now()
 	for i := range done {
 		if len(b.known) >= knownMost { // any will do: what is forgotten is only compressed again
 			for d := range b.known {
@@ -78,32 +100,35 @@ func (b *bodies) stored(done []Body) {
 				break
 			}
 		}
-		b.known[done[i].Digest] = struct{}{}
+		b.known[done[i].Digest] = now
 	}
 }
 
-// forget is called when bodies were removed from the store.
-func (b *bodies) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.known)
-}
-
 // bounded returns the bodies of the records that wait for a store which takes
-// nothing, as far as memory is set aside for them.
+// nothing, as far as memory is set aside for them. Records whose body is given up
+// name it no more: what a record names can be shown.
 func (b *bodies) bounded(all []Body, records []Record) []Body {
-	wanted := map[Digest]bool{}
+	wanted := map[Digest][]*Outcome{}
 	for _, r := range records {
 		if o, ok := r.(*Outcome); ok && o.Body != (Digest{}) {
-			wanted[o.Body] = true
+			wanted[o.Body] = append(wanted[o.Body], o)
 		}
 	}
 	var kept []Body
 	size := 0
 	for i := range all {
-		if wanted[all[i].Digest] && size+len(all[i].Data) <= heldMost {
+		outcomes := wanted[all[i].Digest]
+		if len(outcomes) == 0 {
+			continue
+		}
+		delete(wanted, all[i].Digest) // once is enough
+		if size+len(all[i].Data) <= heldMost {
 			size += len(all[i].Data)
 			kept = append(kept, all[i])
+			continue
+		}
+		for _, o := range outcomes {
+			o.Body = Digest{}
 		}
 	}
 	return kept

@@ -196,8 +196,8 @@ const PreviewMost = 1 << 10
 // marker and says so.
 const BodyMost = 10 << 20
 
-// Digest is the SHA-256 of a body as it was given to the ledger, after redaction
-// and before it was cut.
+// Digest is the SHA-256 of a body as it is kept: after redaction, and where it was
+// cut, with the marker that says so.
 type Digest [32]byte
 
 // Kind implements Record.

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"io"
-	"time"
 
 	"durward"
 )
@@ -21,7 +20,7 @@ type Batch struct {
 type Body struct {
 	Digest    Digest
 	Encoding  string // "" or "zstd"
-	Original  int    // bytes before it was cut and compressed
+	Original  int    // bytes before it was cut and compressed; where it was cut, the marker says it too
 	Truncated bool
 	Data      []byte // as stored
 }
@@ -52,23 +51,32 @@ type Reader interface {
 // Auditor walks through everything in the order in which it was written, for
 // [Verify] and exports.
 type Auditor interface {
-	// Links calls f for each link from seq on, with its records as they are stored.
-	// A record that cannot be read is given as a *Damaged.
+	// Links calls f for each link from seq on, with its records as they are stored,
+	// in the order of their positions. A record that cannot be read is given as a
+	// *Damaged, and so is a position that is missing, taken twice or not from 0 on.
+	// Records that name a link which is not there are given with a Link of which
+	// only Seq is set, in its place: nothing that is stored is passed over. An error
+	// of f ends the walk and is returned as it is.
 	Links(ctx context.Context, from uint64, f func(l Link, records []Record) error) error
-	// Bodies calls f for each body, decompressed as it is read.
+	// Bodies calls f for each body, decompressed as it is read. What cannot be
+	// decompressed is an error of the reader, not of Bodies.
 	Bodies(ctx context.Context, f func(info BodyInfo, content io.Reader) error) error
 }
 
 // Keeper keeps a store within its bounds.
 type Keeper interface {
-	// Prune removes whole links, oldest first, up to and including seq, and the
-	// bodies that nothing names any more.
+	// Prune removes whole links with their records, oldest first, up to and
+	// including seq, and the bodies that nothing names any more. It goes in small
+	// transactions, so that writing goes on meanwhile; it may be ended between any
+	// two and is called again with the same seq then. The last link is never pruned.
 	Prune(ctx context.Context, seq uint64, progress func(done, of int64)) error
-	// PruneBodies removes the bodies that no record since before names.
-	PruneBodies(ctx context.Context, before time.Time, progress func(done, of int64)) error
+	// PruneBodies removes the bodies that no record of a link after seq names, in
+	// small transactions like Prune.
+	PruneBodies(ctx context.Context, seq uint64, progress func(done, of int64)) error
 	// Backup writes a consistent copy to a new file while the store is in use.
 	Backup(ctx context.Context, path string, progress func(done, of int64)) error
-	// Size returns how many bytes the store takes on disk.
+	// Size returns how many bytes the store takes on disk, without what Prune freed
+	// and new records will fill.
 	Size(ctx context.Context) (int64, error)
 }
 
