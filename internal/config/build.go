@@ -48,7 +48,8 @@ func (b *builder) build() *Config {
 	b.checkService(c)
 	b.checkPrefix(c)
 	b.checkLocked()
-	c.secrets = secret.NewMatcher(b.refs.values...)
+	c.known = b.refs.values
+	c.secrets = secret.NewMatcher(c.known...)
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 
 	"durward"
 	"durward/internal/secret"
@@ -36,6 +37,7 @@ type Config struct {
 	Log            Log
 
 	secrets  *secret.Matcher
+	known    []secret.Value // what secrets knows
 	settings []Setting
 	source   *document // the user's file; nil without one
 }
@@ -94,6 +96,11 @@ func (c *Config) HasUserFile() bool { return c.source != nil }
 // Secrets returns a matcher of all values that references were replaced with,
 // and of literal values in places that hold credentials.
 func (c *Config) Secrets() *secret.Matcher { return c.secrets }
+
+// SecretsAnd is [Config.Secrets] with more values, such as tokens that were generated.
+func (c *Config) SecretsAnd(more ...secret.Value) *secret.Matcher {
+	return secret.NewMatcher(append(slices.Clip(c.known), more...)...)
+}
 
 // Redact replaces what [Config.Secrets] knows, so that text from a server or an
 // error can be shown.
