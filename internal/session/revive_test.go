@@ -20,6 +20,7 @@ import (
 type sealer struct {
 	*seal.Ring
 	opened atomic.Int64
+	hold   func() // called when one is opened; may be nil
 }
 
 func (s *sealer) Seal(bound string, state []byte) string {
@@ -28,6 +29,9 @@ func (s *sealer) Seal(bound string, state []byte) string {
 
 func (s *sealer) Open(bound, token string) ([]byte, error) {
 	s.opened.Add(1)
+	if s.hold != nil {
+		s.hold()
+	}
 	return s.Ring.Open(seal.Session, bound, token)
 }
 
@@ -128,13 +132,13 @@ func TestIdsThatBringNothingBack(t *testing.T) {
 // The owner's name and the route cannot run into each other in what an id is bound to.
 func TestWhatAnIDIsBoundToIsUnambiguous(t *testing.T) {
 	keys := newSealer(t)
-	opened, err := session.New(session.Options{Sealer: keys}).Open(durward.Caller{Principal: "a/servers/x/mcp", Session: durward.NewSessionID()}, durward.Route{}, hello("", ""))
+	opened, err := session.New(session.Options{Sealer: keys}).Open(durward.Caller{Principal: "a/servers/x", Session: durward.NewSessionID()}, durward.Route{}, hello("", ""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := session.New(session.Options{Sealer: keys})
 	isUnknown(t, after, opened.ID(), "a", here)
-	if _, err := after.Find(opened.ID(), as("a/servers/x/mcp"), durward.Route{}); err != nil {
+	if _, err := after.Find(opened.ID(), as("a/servers/x"), durward.Route{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -236,8 +240,10 @@ func TestManyRequestsReviveOnce(t *testing.T) {
 	_, id := begin(t, session.New(session.Options{Sealer: keys}))
 	after := session.New(session.Options{Sealer: keys})
 	var attached, seen atomic.Int64
-	var all sync.WaitGroup
+	var all, opening sync.WaitGroup
 	sessions := make(chan *session.Session, 50)
+	opening.Add(cap(sessions))
+	keys.hold = func() { opening.Done(); opening.Wait() } // none is there before all look for it
 	for range cap(sessions) {
 		all.Go(func() {
 			found, err := after.Find(id, as("a"), here)
