@@ -13,8 +13,8 @@ import (
 // they were made.
 type CallID string
 
-// SessionID names one downstream session; that of a legacy one is its client's
-// Mcp-Session-Id.
+// SessionID names one downstream session. What a legacy client sends as
+// Mcp-Session-Id is more than that, and secret: it holds the session's state, sealed.
 type SessionID string
 
 // NewCallID returns a fresh identifier. It is no secret: it costs no system randomness.
