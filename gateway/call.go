@@ -33,19 +33,20 @@ func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Str
 }
 
 func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
-	p := g.open(ctx, in) // who wants what, and where it goes
+	ctx, p := g.open(ctx, in) // who wants what, and where it goes
+	defer g.passed(p)
 	decision, err := g.decide(ctx, &p.call)
 	if err != nil {
 		return exchange.Fail(err)
 	}
-	if err := g.recorder.Intent(ctx, &p.call, decision); err != nil { // written before it acts
+	if err := g.intend(ctx, p, decision); err != nil { // written before it acts
 		return exchange.Fail(err)
 	}
 	reply := refusal(decision)
 	if decision.Action == durward.Allow {
 		reply = g.review(ctx, &p.call, p.serve(ctx, p, out))
 	}
-	g.recorder.Outcome(ctx, &p.call, outcome(ctx, p, decision, reply))
+	g.conclude(ctx, p, outcome(ctx, p, decision, reply))
 	return reply
 }
 
@@ -63,6 +64,8 @@ type passage struct {
 	to    target
 	way   way // set when it goes to a server
 	sent  int // how often it was handed to a server
+
+	passed Passed // what an Observer will be told
 }
 
 // handler does what a method asks for.
@@ -70,20 +73,22 @@ type handler func(ctx context.Context, p *passage, out exchange.Stream) exchange
 
 // open finds out what a request is for. One that is for nothing we have takes the
 // same way as any other, so that it is recorded, and is answered with the reason.
-func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) *passage {
+func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) (context.Context, *passage) {
 	p := &passage{in: in, call: durward.Call{
 		ID: durward.NewCallID(), Caller: in.Caller, Route: in.Route, Method: in.Method, Received: in.Received,
 		RequestID: in.ID, Params: in.Params.Raw, Arguments: in.Params.Arguments.Of(in.Params.Raw),
 	}}
 	p.call.Era = in.Client.Era.String()
+	g.begun(p)
+	ctx = g.trace(ctx, p)
 	if err := g.resolve(ctx, p); err != nil {
 		p.serve = func(context.Context, *passage, exchange.Stream) exchange.Reply { return exchange.Fail(err) }
-		return p
+		return ctx, p
 	}
 	if server, ok := g.set.Server(p.call.Server); ok {
 		p.call.Transport = server.Transport()
 	}
-	return p
+	return ctx, p
 }
 
 // decide asks policy. Doubt means no: an error is a block.

@@ -51,11 +51,12 @@ type way struct {
 	route durward.Route
 	era   wire.Era
 	tool  string
+	from  *Passed // the request it is for
 }
 
 func (g *Gateway) wayOf(p *passage) way {
 	w := way{
-		g: g, server: p.to.server, route: p.in.Route, era: p.in.Client.Era,
+		g: g, from: &p.passed, server: p.to.server, route: p.in.Route, era: p.in.Client.Era,
 		key: upstream.Key{Principal: p.in.Caller.Principal, Session: string(p.in.Caller.Session)},
 	}
 	if w.key.Session == "" {
@@ -95,5 +96,8 @@ func (w *way) sendOnce(ctx context.Context, req *exchange.Request, out exchange.
 		return exchange.Fail(durward.Errorf(durward.NotFound, "server "+w.server, "it was removed while the call was on its way"))
 	}
 	w.g.uses(durward.SessionID(w.key.Session), w.server, server)
-	return server.Do(ctx, w.key, req, out)
+	leg := w.depart(req)
+	reply := server.Do(ctx, w.key, req, out)
+	w.arrive(leg, &reply)
+	return reply
 }

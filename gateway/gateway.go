@@ -4,8 +4,10 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"durward"
+	"durward/internal/egress"
 	"durward/internal/federation"
 	"durward/internal/hold"
 	"durward/internal/seal"
@@ -38,6 +40,7 @@ type Options struct {
 
 	Decider  Decider      // default: everything is allowed, and Status says so
 	Recorder Recorder     // default: nothing is recorded, and Status says so
+	Observer Observer     // default: nobody is told
 	Log      *slog.Logger // default: discard
 
 	// Redact takes known secrets out of what is told of servers: errors, and the
@@ -60,6 +63,10 @@ type Gateway struct {
 	ring     *seal.Ring
 	holds    *hold.Table
 	limits   Limits
+	observer Observer // nil: nobody
+	traces   bool     // requests without a trace begin one
+	underWay atomic.Int64
+	dials    egress.Counts
 
 	sessions sync.Map      // durward.SessionID -> *attached: legacy sessions
 	tasks    taskTable     // legacy tasks of sessions
@@ -94,7 +101,12 @@ func New(opt Options) (*Gateway, error) {
 		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
-	opener, launcher := federation.NewOpener(opt.Limits.opener())
+	if g.observer = opt.Observer; g.observer != nil {
+		g.traces = g.observer.Traces()
+	}
+	reach := opt.Limits.opener()
+	reach.Dials = &g.dials
+	opener, launcher := federation.NewOpener(reach)
 	g.launcher = launcher
 	g.set = federation.New(federation.Options{
 		Redact: opt.Redact,

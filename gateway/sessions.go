@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"sync"
+	"time"
 
 	"durward"
 	"durward/internal/exchange"
@@ -29,9 +30,13 @@ func (c *core) Attach(caller durward.Caller, route durward.Route, feed exchange.
 	a := &attached{feed: feed}
 	a.stop = g.set.Listen(route, wire.Legacy, federation.Filter{Tools: true, Prompts: true, Resources: true}, feed)
 	g.sessions.Store(caller.Session, a)
+	begun := time.Now()
 	return func() {
 		if g.sessions.CompareAndDelete(caller.Session, a) {
 			a.close(caller.Session)
+			if g.observer != nil {
+				g.observer.SessionEnded(caller, time.Since(begun))
+			}
 		}
 	}
 }

@@ -28,11 +28,13 @@ const (
 )
 
 // Dialer makes transports. The zero value is ready.
-type Dialer struct{}
+type Dialer struct {
+	Counts *Counts // counts what its transports dial; nil: nobody does
+}
 
 // RoundTripper returns a transport for one server. It is Invalid when the
 // server's proxy URL or CA file cannot be used.
-func (Dialer) RoundTripper(s durward.Server) (http.RoundTripper, error) {
+func (d Dialer) RoundTripper(s durward.Server) (http.RoundTripper, error) {
 	proxy, err := proxyOf(s)
 	if err != nil {
 		return nil, err
@@ -43,7 +45,7 @@ func (Dialer) RoundTripper(s durward.Server) (http.RoundTripper, error) {
 	}
 	return &http.Transport{
 		Proxy:                  proxy,
-		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            d.Counts.counted((&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext),
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTimeout,
 		MaxIdleConns:           maxIdlePerHost,

@@ -30,7 +30,21 @@ type Request struct {
 	Progress bool     // the requester wants progress
 	Headers  []Header // Mcp-Param-* to mirror upstream (2026-07-28, streamable HTTP); values not yet encoded
 	Deadline time.Time
+	// Trace stands in place of the trace context that the requester sent; nil leaves
+	// that where it is.
+	Trace *TraceContext
 }
+
+// TraceContext is what is said of a distributed trace, each part as its own
+// specification writes it (W3C Trace Context, W3C Baggage), or "".
+type TraceContext struct{ Parent, State, Baggage string }
+
+// Keys of a trace context in `_meta` (2026-07-28, basic/index "OpenTelemetry trace context").
+const (
+	MetaTraceParent = "traceparent"
+	MetaTraceState  = "tracestate"
+	MetaBaggage     = "baggage"
+)
 
 // Header is one mirrored argument: Name without the prefix "Mcp-Param-".
 type Header struct{ Name, Value string }
@@ -46,6 +60,9 @@ type Inbound struct {
 	// sent, to be verified against the arguments; nil elsewhere, empty when there
 	// were none.
 	ParamHeaders []Header
+	// Trace is what the headers of an HTTP request said, as they were sent. What
+	// `_meta` says goes before it.
+	Trace TraceContext
 }
 
 // Reply answers a request. Exactly one of Result and Error is set, both raw.

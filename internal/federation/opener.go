@@ -16,13 +16,15 @@ import (
 type OpenerOptions struct {
 	MaxMessage int // bytes of one message of a server (limits.message); default 32 MiB
 	Stderr     int // bytes kept of the end of a server's stderr (limits.stderr); default 256 KiB
+
+	Dials *egress.Counts // counts connections that are dialled; nil: nobody does
 }
 
 // NewOpener assembles the parts that reach servers: the launcher of processes,
 // the dialler, and the built-in tools. Close the Launcher after the Set.
 func NewOpener(opt OpenerOptions) (upstream.Opener, *launch.Launcher) {
 	launcher := launch.New(launch.Options{Stderr: opt.Stderr})
-	reach := upstream.NewOpener(upstream.OpenerOptions{Launcher: processes{launcher}, Dialer: egress.Dialer{}, MaxMessage: opt.MaxMessage})
+	reach := upstream.NewOpener(upstream.OpenerOptions{Launcher: processes{launcher}, Dialer: egress.Dialer{Counts: opt.Dials}, MaxMessage: opt.MaxMessage})
 	return opener{reach}, launcher
 }
 

@@ -231,3 +231,8 @@ func (e *Edge) Close() error {
 	e.done.Wait()
 	return nil
 }
+
+// Load returns how many HTTP requests and connections are served, and how many of
+// them wait for what may happen: streams of sessions, subscriptions, connections
+// with lines.
+func (e *Edge) Load() (served, waiting int) { return e.live.load() }

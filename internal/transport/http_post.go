@@ -17,6 +17,7 @@ import (
 func (e *Edge) post(w http.ResponseWriter, r *http.Request, caller durward.Caller, route durward.Route) {
 	c := &call{edge: e, w: w, r: r}
 	c.in.Caller, c.in.Route, c.in.Received = caller, route, time.Now()
+	c.in.Trace = traceHeaders(r.Header)
 	c.entry.what = c
 	if err := e.live.enter(&c.entry); err != nil {
 		writeError(w, nil, err)

@@ -69,6 +69,18 @@ func (l *live) leave(e *entry) {
 	}
 }
 
+// load returns how many entries there are, and how many of them are idle.
+func (l *live) load() (count, idle int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := l.first; e != nil; e = e.next {
+		if e.idle {
+			idle++
+		}
+	}
+	return l.count, idle
+}
+
 // keep beats all entries a few times per interval until ctx ends.
 func (l *live) keep(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(max(interval/4, time.Millisecond))

@@ -37,7 +37,7 @@ func (k kind) fields() int {
 	case kindClose:
 		return 0
 	case kindCall:
-		return 13
+		return 17
 	case kindCancel:
 		return 2
 	case kindResponse:
@@ -175,6 +175,14 @@ func (p *packer) call(m *exchange.Call) {
 		deadline = m.Deadline.UnixNano()
 	}
 	p.signed(deadline)
+	p.flag(m.Trace != nil)
+	t := m.Trace
+	if t == nil {
+		t = &exchange.TraceContext{}
+	}
+	p.text(t.Parent)
+	p.text(t.State)
+	p.text(t.Baggage)
 }
 
 func (p *packer) response(m *exchange.Response) {
@@ -385,6 +393,10 @@ func (u *unpacker) call() *exchange.Call {
 	}
 	if at := u.signed(); at != 0 {
 		m.Deadline = time.Unix(0, at)
+	}
+	traced := u.flag()
+	if t := (exchange.TraceContext{Parent: u.text(), State: u.text(), Baggage: u.text()}); traced {
+		m.Trace = &t
 	}
 	return m
 }

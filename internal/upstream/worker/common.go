@@ -64,13 +64,17 @@ func (d *dialect) appendCall(dst []byte, id uint64, r *exchange.Request) []byte 
 
 // appendParams appends `,"params":{…}`, or nothing when there is nothing to say.
 func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byte {
-	var members [5]wire.Member
+	var members [8]wire.Member
 	add := members[:0]
 	if d.era == wire.Modern {
 		add = d.modernMeta(add, r)
 	}
 	if r.Progress {
 		add = append(add, wire.Member{Name: wire.MetaProgressToken, Value: strconv.AppendUint(nil, id, 10)})
+	}
+	ours := wire.ProtocolKey
+	if r.Trace != nil {
+		add, ours = traceMeta(add, r.Trace), hopKey
 	}
 	p := r.Params
 	if p.Raw == nil && len(add) == 0 {
@@ -80,14 +84,14 @@ func (d *dialect) appendParams(dst []byte, id uint64, r *exchange.Request) []byt
 	var space [2]wire.Edit
 	edits := routingEdit(space[:0], r.Method, &p, r.Name)
 	if len(add) == 0 {
-		switch ours, others := metaKeys(p.Meta.Of(p.Raw)); {
-		case ours == 0:
+		switch protocol, others := metaKeys(p.Meta.Of(p.Raw)); {
+		case protocol == 0:
 			return wire.Splice(dst, p.Raw, edits...)
 		case others == 0: // nothing is left for a legacy server: the object goes as well
 			return wire.Splice(dst, p.Raw, withoutMeta(edits, &p)...)
 		}
 	}
-	return wire.AppendParams(dst, &p, &wire.Rewrite{Values: edits, AddMeta: add, DropMeta: wire.ProtocolKey})
+	return wire.AppendParams(dst, &p, &wire.Rewrite{Values: edits, AddMeta: add, DropMeta: ours})
 }
 
 // modernMeta adds what every modern request says (2026-07-28, basic/index "_meta").

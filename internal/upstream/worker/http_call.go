@@ -20,7 +20,7 @@ func (s *streamable) call(ctx context.Context, c *webCall) *exchange.Response {
 	}
 	size := len(c.request.Params.Raw) + len(c.request.Client.Capabilities) + len(s.link.spec.ClientInfo) + 512
 	body := s.dialect.appendCall(make([]byte, 0, size), c.id, c.request)
-	resp, f := s.remote.do(ctx, http.MethodPost, header, body)
+	resp, f := s.remote.do(ctx, http.MethodPost, withTrace(header, c.request.Trace), body)
 	if f != nil {
 		return s.link.failed(ctx, c, f)
 	}

@@ -202,7 +202,7 @@ func (e *eventStream) begin(ctx context.Context, o opening) <-chan answer {
 }
 
 func (e *eventStream) ask(ctx context.Context, o *opening) answer {
-	status, f := e.send(ctx, o.body())
+	status, f := e.send(ctx, e.headers.post, o.body())
 	if f != nil {
 		if foreignStatus(status) {
 			return answer{foreign: f.Message}
@@ -219,8 +219,8 @@ func (e *eventStream) ask(ctx context.Context, o *opening) answer {
 
 // send POSTs a message. The response carries none; its status, 0 when there was no
 // response, says whether the message was accepted.
-func (e *eventStream) send(ctx context.Context, body []byte) (status int, f *exchange.Fault) {
-	resp, f := e.post.do(ctx, http.MethodPost, e.headers.post, body)
+func (e *eventStream) send(ctx context.Context, header http.Header, body []byte) (status int, f *exchange.Fault) {
+	resp, f := e.post.do(ctx, http.MethodPost, header, body)
 	if f != nil {
 		return 0, f
 	}
@@ -248,7 +248,7 @@ func (e *eventStream) listen(ctx context.Context, begun <-chan struct{}, heard f
 // call implements carrier: the answer comes on the stream.
 func (e *eventStream) call(ctx context.Context, c *webCall) *exchange.Response {
 	body := e.dialect.appendCall(make([]byte, 0, len(c.request.Params.Raw)+256), c.id, c.request)
-	if _, f := e.send(ctx, body); f != nil {
+	if _, f := e.send(ctx, withTrace(e.headers.post, c.request.Trace), body); f != nil {
 		return e.link.failed(ctx, c, f)
 	}
 	select {
@@ -261,7 +261,7 @@ func (e *eventStream) call(ctx context.Context, c *webCall) *exchange.Response {
 
 // tell implements carrier.
 func (e *eventStream) tell(ctx context.Context, body []byte) *exchange.Fault {
-	_, f := e.send(ctx, body)
+	_, f := e.send(ctx, e.headers.post, body)
 	return f
 }
 
