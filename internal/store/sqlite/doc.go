@@ -20,22 +20,8 @@
 // page is a frame in the write-ahead log: three of them (caller, target, trace) took
 // 26 µs per call in batches of 64 and 43 µs in batches of 8, more than all the rest.
 // So the only indexes of calls are those whose keys come in order: intents.id, which
-// are UUIDv7, and outcomes.call. For everything else, runs of [segmentCalls] calls get
-// one row in segments when they are full, and for each value in them (caller, target,
-// verdict, status, magnitude of the duration) one row in postings: the list of the
-// calls that have it. That takes less than a microsecond per call.
-//
-// To find calls, newest first:
-//
-//  1. those after the last segment (at most [tailCalls] and the batch that is being
-//     written): read intents backwards, row by row;
-//  2. then the segments, newest first: for each, intersect the lists of the values
-//     that are looked for, and read the rows of what is left. A condition on who
-//     calls, what is called or what was decided stands for a set of callers, targets
-//     or verdicts: their lists are united first.
-//
-// Rows that a list names must be looked at again, for two reasons. A trace id is
-// looked for in the Bloom filter of the segment, which may say yes too often. And
-// calls that had no outcome when their segment was made are in none of its lists of
-// status and duration; they are in table late instead, and each of them may have any.
+// are UUIDv7, and outcomes.call. For everything else, runs of calls are written into
+// table segments when they are full: for each value that is looked for (of a caller, a
+// target, a verdict, a status …) the set of the calls that have it. That takes less
+// than a microsecond per call. read_index.go says how it is laid out and used.
 package sqlite

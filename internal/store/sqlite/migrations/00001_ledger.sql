@@ -10,8 +10,8 @@
 --   columns NULL stands for the empty text, the zero digest, no trace.
 -- * What repeats from call to call (who, what, why) is kept once, in callers, targets
 --   and verdicts, and rows name it by number.
--- * segments and postings are derived from the rows; they stand in for indexes that
---   every commit would have to pay for.
+-- * segments are derived from the rows; they stand in for indexes that every commit
+--   would have to pay for.
 
 -- +goose Up
 PRAGMA application_id = 1146246980; -- "DRWD"
@@ -106,34 +106,19 @@ CREATE TABLE pruned_calls (
 ) STRICT;
 CREATE UNIQUE INDEX pruned_calls_id ON pruned_calls (id);
 
--- A segment covers consecutive intents. Its postings say, for each value that occurs
--- in it, in which calls: who looks for a value reads the lists of that value, newest
--- segment first. What comes after the last segment is looked through row by row.
+-- A segment covers consecutive rows of one table. It says for each value that is looked
+-- for in which of them it occurs, and what statistics need of each. What comes after
+-- the last segment is looked through row by row. See read_index.go for the keys.
 CREATE TABLE segments (
-    id      INTEGER PRIMARY KEY,
-    first   INTEGER NOT NULL, -- seq of its first and of its last intent
-    last    INTEGER NOT NULL,
-    upto    INTEGER NOT NULL, -- seq of the last record when it was made: what came later is not in it
-    calls   INTEGER NOT NULL,
-    at_min  INTEGER NOT NULL,
-    at_max  INTEGER NOT NULL,
-    traces  BLOB,             -- Bloom filter of trace ids; NULL: there are none
-    columns BLOB    NOT NULL  -- what statistics need of each call
+    key  INTEGER PRIMARY KEY,
+    data BLOB NOT NULL
 ) STRICT;
 
-CREATE TABLE postings (
-    kind    INTEGER NOT NULL, -- 1 caller, 2 target, 3 verdict, 4 status, 5 duration
-    value   INTEGER NOT NULL,
-    segment INTEGER NOT NULL,
-    list    BLOB    NOT NULL, -- seq of the calls, as differences
-    PRIMARY KEY (kind, value, segment)
+-- How far, in seq of records, work that follows the writing has come.
+CREATE TABLE marks (
+    name TEXT    PRIMARY KEY,
+    seq  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- Calls that had no outcome when their segment was made. They stay until they are pruned:
--- a segment's lists of status and duration are not complete without them.
-CREATE TABLE late (
-    call INTEGER PRIMARY KEY
-) STRICT;
 
 CREATE TABLE bodies (
     id        INTEGER PRIMARY KEY,
@@ -142,7 +127,7 @@ CREATE TABLE bodies (
     original  INTEGER NOT NULL,
     stored    INTEGER NOT NULL,
     truncated INTEGER NOT NULL,
-    last      INTEGER NOT NULL -- seq of a record, at or after the last that names it up to the last segment
+    last      INTEGER NOT NULL -- seq of a record, at or after the last that names it up to marks.bodies
 ) STRICT;
 
 CREATE TABLE body_data (
