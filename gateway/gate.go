@@ -24,6 +24,14 @@ type Recorder interface {
 	Outcome(ctx context.Context, call *durward.Call, o durward.Outcome)
 }
 
+// SessionRecorder is what a [Recorder] may implement besides: it writes down when
+// legacy sessions begin and end. Its methods must not block. A session outlives
+// the process: one that goes on later begins again, under the same id.
+type SessionRecorder interface {
+	SessionBegan(caller durward.Caller, route durward.Route)
+	SessionEnded(caller durward.Caller, reason string)
+}
+
 // allowAll is the policy of a gateway that was given none. Status says so.
 type allowAll struct{}
 

@@ -31,13 +31,31 @@ func (c *core) Attach(caller durward.Caller, route durward.Route, feed exchange.
 	a.stop = g.set.Listen(route, wire.Legacy, federation.Filter{Tools: true, Prompts: true, Resources: true}, feed)
 	g.sessions.Store(caller.Session, a)
 	begun := time.Now()
+	record, recorded := g.recorder.(SessionRecorder)
+	if recorded {
+		record.SessionBegan(caller, route)
+	}
 	return func() {
-		if g.sessions.CompareAndDelete(caller.Session, a) {
-			a.close(caller.Session)
-			if g.observer != nil {
-				g.observer.SessionEnded(caller, time.Since(begun))
-			}
+		if !g.sessions.CompareAndDelete(caller.Session, a) {
+			return
 		}
+		a.close(caller.Session)
+		if recorded {
+			record.SessionEnded(caller, g.whyEnded())
+		}
+		if g.observer != nil {
+			g.observer.SessionEnded(caller, time.Since(begun))
+		}
+	}
+}
+
+// whyEnded says in words why a session ends now.
+func (g *Gateway) whyEnded() string {
+	select {
+	case <-g.stopping:
+		return "the service ended; the client may go on with another"
+	default:
+		return "the client ended it, or did not use it for long"
 	}
 }
 
