@@ -1,0 +1,9 @@
+package ledger
+
+// Later records something and does not wait for it. It reports whether it is on
+// its way: while the store takes nothing, or the queue is full, it is dropped. Calls
+// are not recorded this way.
+func (l *Ledger) Later(r Record) bool {
+	g, _, err := l.offer(r, nil)
+	return g != nil && err == nil
+}
