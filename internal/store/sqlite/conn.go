@@ -1,0 +1,142 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// conn is one connection, spoken to without database/sql: that takes locks, copies
+// arguments and looks at their types for each statement, a third of what a row costs.
+// It is used by one goroutine at a time.
+type conn struct {
+	driver driver.Conn
+	stmts  map[string]driver.Stmt // by their text
+	args   []driver.NamedValue    // for the next statement
+}
+
+// dial opens a connection to a file that is there. Settings are those of every
+// connection that writes.
+func dial(path, sync string, busy time.Duration) (*conn, error) {
+	connector, err := sqlite.NewConnector(dsn(path, url.Values{
+		"mode":       {"rw"}, // never makes a file
+		"_defensive": {"1"},
+		"_error_rc":  {"1"},
+		"_dqs":       {"0"},
+		"_pragma": {
+			"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")",
+			// Both only have an effect while the file is empty. Freed pages go back to
+			// the file system in small steps, see Prune.
+			"page_size(" + strconv.Itoa(pageSize) + ")", "auto_vacuum(incremental)",
+			"journal_mode(wal)", "synchronous(" + sync + ")",
+			"wal_autocheckpoint(" + strconv.Itoa(checkpointPages) + ")", "journal_size_limit(" + strconv.Itoa(walLimit) + ")",
+			"cache_size(" + strconv.Itoa(-cacheKiB) + ")",
+			// A damaged page is noticed when it is read, and a file is data, not a program.
+			"cell_size_check(1)", "trusted_schema(0)", "foreign_keys(0)",
+		},
+	}))
+	if err != nil {
+		return nil, err
+	}
+	c, err := connector.Connect(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return &conn{driver: c, stmts: map[string]driver.Stmt{}}, nil
+}
+
+const (
+	pageSize        = 4096
+	checkpointPages = 2000     // 8 MiB: a page that is written often is copied to the file less often
+	walLimit        = 64 << 20 // bytes that the write-ahead log keeps on disk when it is empty
+	cacheKiB        = 8 << 10
+)
+
+// dsn is the name of a database file for the driver.
+func dsn(path string, query url.Values) string {
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: query.Encode()}
+	return u.String()
+}
+
+// stmt returns a statement, prepared once.
+func (c *conn) stmt(query string) (driver.Stmt, error) {
+	if s, ok := c.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := c.driver.(driver.ConnPrepareContext).PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[query] = s
+	return s, nil
+}
+
+func (c *conn) named(args []driver.Value) []driver.NamedValue {
+	c.args = c.args[:0]
+	for i, a := range args {
+		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+	}
+	return c.args
+}
+
+// exec runs one statement. Its text is prepared once and kept, so it must be one of
+// a few. Values are int64, string, []byte or nil.
+func (c *conn) exec(query string, args ...driver.Value) (driver.Result, error) {
+	s, err := c.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	return s.(driver.StmtExecContext).ExecContext(context.Background(), c.named(args))
+}
+
+// each calls f for each row of a query; the row is only valid until f returns, and f
+// may run other statements. An error of f ends it.
+func (c *conn) each(query string, f func(row []driver.Value) error, args ...driver.Value) error {
+	s, err := c.stmt(query)
+	if err != nil {
+		return err
+	}
+	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), c.named(args))
+	if err != nil {
+		return err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	for err == nil {
+		if err = rows.Next(row); err == nil {
+			err = f(row)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, rows.Close())
+}
+
+// number returns the first column of the first row of a query; ok is false when there
+// is no row or it is NULL.
+func (c *conn) number(query string, args ...driver.Value) (n int64, ok bool, err error) {
+	seen := false
+	err = c.each(query, func(row []driver.Value) error {
+		if !seen {
+			n, ok = row[0].(int64)
+		}
+		seen = true
+		return nil
+	}, args...)
+	return n, ok, err
+}
+
+func (c *conn) close() error {
+	var all error
+	for _, s := range c.stmts {
+		all = errors.Join(all, s.Close())
+	}
+	return errors.Join(all, c.driver.Close())
+}
