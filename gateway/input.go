@@ -133,14 +133,16 @@ func missed(turn hold.Turn) exchange.Reply {
 // answered looks at the reply to a modern client's request for questions of the
 // server; round is how many there were before.
 func (g *Gateway) answered(p *passage, reply exchange.Reply, round int) exchange.Reply {
-	switch code, _ := wire.ErrorCode(reply.Error); {
-	case reply.ResultType == "input_required":
+	if reply.ResultType == "input_required" {
 		return g.relayQuestions(p, reply, round+1)
-	case reply.Era == wire.Legacy && code == codeURLElicitation:
-		return g.relayPages(p, reply, round+1)
-	default:
+	}
+	if reply.Error == nil || reply.Era != wire.Legacy {
 		return reply
 	}
+	if code, _ := wire.ErrorCode(reply.Error); code == codeURLElicitation {
+		return g.relayPages(p, reply, round+1)
+	}
+	return reply
 }
 
 // relayQuestions passes a modern server's questions on, with its state inside ours.
