@@ -1,5 +1,3 @@
-// Package telemetry makes the service's logger. Metrics and traces join it here
-// later. Nothing else chooses a log format.
 package telemetry
 
 import (
@@ -12,8 +10,8 @@ import (
 
 // NewLogger writes records of level ("debug", "info", "warn", "error") and above
 // to w. Format "text" is for people, "json" for machines, and "auto" is text on
-// a terminal and json elsewhere. Every line passes redact, which takes out known
-// secrets, whatever they came in by.
+// a terminal and json elsewhere. Lines about a request that has a trace say which.
+// Every line passes redact, which takes out known secrets, whatever they came in by.
 func NewLogger(w io.Writer, level, format string, redact func([]byte) []byte) (*slog.Logger, error) {
 	terminal := isTerminal(w)
 	w = &redacting{w, redact}
@@ -25,14 +23,14 @@ func NewLogger(w io.Writer, level, format string, redact func([]byte) []byte) (*
 	opt.Level = least
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(w, &opt)), nil
+		return slog.New(tracing{slog.NewTextHandler(w, &opt)}), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, &opt)), nil
+		return slog.New(tracing{slog.NewJSONHandler(w, &opt)}), nil
 	case "auto", "":
 		if terminal {
-			return slog.New(slog.NewTextHandler(w, &opt)), nil
+			return slog.New(tracing{slog.NewTextHandler(w, &opt)}), nil
 		}
-		return slog.New(slog.NewJSONHandler(w, &opt)), nil
+		return slog.New(tracing{slog.NewJSONHandler(w, &opt)}), nil
 	default:
 		return nil, durward.Errorf(durward.Invalid, "log.format", "%q is not one of auto, text, json", format)
 	}
