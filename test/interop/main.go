@@ -27,7 +27,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"syscall"
 
@@ -93,13 +92,8 @@ func run(ctx context.Context, o options, w io.Writer) (ok bool, err error) {
 		}
 	}()
 	r := &runner{tools: tools, options: o, only: only, out: w, matrix: newMatrix()}
-	for _, s := range scenes() {
-		if o.scene != "" && o.scene != s.name {
-			continue
-		}
-		if err := r.play(ctx, s, filepath.Join(dir, s.name)); err != nil {
-			return false, fmt.Errorf("%s: %w", s.name, err)
-		}
+	if err := r.playAll(ctx, dir); err != nil {
+		return false, err
 	}
 	return r.end()
 }

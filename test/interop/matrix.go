@@ -91,34 +91,43 @@ func (m *matrix) missing() []check {
 	return all
 }
 
-// print writes a row for each feature: for each pair of eras, which clients did it
-// with which servers. "2/3" are connections where not all did.
+// print writes a table for each pair of eras: a row for each feature, a column for
+// each client and the program of the server. "1/2" are connections of which not all
+// did it, "-" is what was not tried.
 func (m *matrix) print(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text strings.Builder
 	for _, p := range pairs() {
-		clients := make(map[string]bool)
-		for at, peers := range m.cells {
-			if at.pair == p {
-				for name := range peers {
-					clients[name] = true
-				}
-			}
-		}
-		names := slices.Sorted(maps.Keys(clients))
-		fmt.Fprintf(t, "\n%s\t%s\n", p, strings.Join(names, "\t"))
+		names := m.peers(p)
+		fmt.Fprintf(&text, "\n%s\t%s\n", p, strings.Join(names, "\t"))
 		for _, f := range features() {
-			fmt.Fprint(t, "  ", f)
+			text.WriteString("  " + f)
 			for _, name := range names {
-				fmt.Fprint(t, "\t", m.cells[cell{f, p}][name])
+				text.WriteString("\t" + m.cells[cell{f, p}][name].String())
 			}
-			fmt.Fprintln(t)
+			text.WriteByte('\n')
 		}
 	}
-	fmt.Fprintln(t)
+	text.WriteByte('\n')
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(t, text.String()); err != nil {
+		return err
+	}
 	return t.Flush()
 }
 
-// String is empty where nothing was tried.
+// peers are the columns of a pair.
+func (m *matrix) peers(pair string) []string {
+	found := make(map[string]bool)
+	for at, peers := range m.cells {
+		if at.pair == pair {
+			for name := range peers {
+				found[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
 func (s score) String() string {
 	switch {
 	case s.all == 0:

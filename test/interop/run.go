@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"sync"
 
 	"durward/test/harness"
 )
@@ -31,9 +34,34 @@ type runner struct {
 	tools   *harness.Toolbox
 	options options
 	only    *regexp.Regexp
-	out     io.Writer
-	total   tally
-	matrix  *matrix
+
+	mu     sync.Mutex // guards what follows: scenes report at the same time
+	out    io.Writer
+	total  tally
+	matrix *matrix
+}
+
+// playAll plays the scenes at the same time: they have nothing in common, and most
+// of their time is waiting.
+func (r *runner) playAll(ctx context.Context, dir string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	all := scenes()
+	ends := make([]error, len(all))
+	for i, s := range all {
+		if r.options.scene != "" && r.options.scene != s.name {
+			continue
+		}
+		wg.Go(func() {
+			if err := r.play(ctx, s, filepath.Join(dir, s.name)); err != nil {
+				ends[i] = fmt.Errorf("%s: %w", s.name, err)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(ends...)
 }
 
 // play starts the servers and the gateway of a scene, runs its jobs, and ends them.
@@ -77,14 +105,21 @@ func (r *runner) run(ctx context.Context, jobs []job) error {
 		if err != nil {
 			checks = append(checks, check{Name: j.Label + "/script", Error: err.Error()})
 		}
-		r.matrix.add(j, checks)
-		if err := r.count(checks); err != nil {
+		if err := r.report(j, checks); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (r *runner) report(j job, checks []check) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.matrix.add(j, checks)
+	return r.count(checks)
+}
+
+// count prints checks and adds them to the sum. mu is held, or nobody else is left.
 func (r *runner) count(checks []check) error {
 	for _, c := range checks {
 		if text := r.total.add(c); text != "" && (r.options.verbose || c.Skipped != "" || !c.OK) {
