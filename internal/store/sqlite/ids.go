@@ -32,9 +32,6 @@ func idText(v any) (text string, ok bool) {
 	case string:
 		return v, true
 	case []byte:
-		if len(v) == 0 { // the driver's empty text of an ANY column
-			return "", true
-		}
 		if len(v) != 16 {
 			return "", false
 		}

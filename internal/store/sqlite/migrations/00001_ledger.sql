@@ -14,7 +14,7 @@
 --   would have to pay for.
 
 -- +goose Up
-PRAGMA application_id = 1146246980; -- "DRWD"
+PRAGMA user_version = 1; -- for who looks at the file without us
 
 CREATE TABLE chain (
     seq     INTEGER PRIMARY KEY, -- of the link
@@ -35,6 +35,7 @@ CREATE TABLE callers (
     client_version TEXT    NOT NULL,
     route          TEXT    NOT NULL,
     era            TEXT    NOT NULL,
+    last           INTEGER NOT NULL, -- see bodies
     UNIQUE (session, principal, entrance, process, client, client_version, route, era)
 ) STRICT;
 CREATE INDEX callers_principal ON callers (principal);
@@ -49,6 +50,7 @@ CREATE TABLE targets (
     origin    TEXT    NOT NULL,
     transport TEXT    NOT NULL,
     risk      INTEGER NOT NULL,
+    last      INTEGER NOT NULL, -- see bodies
     UNIQUE (server, method, tool, full_name, origin, transport, risk)
 ) STRICT;
 CREATE INDEX targets_method ON targets (method);
@@ -62,6 +64,7 @@ CREATE TABLE verdicts (
     rule   TEXT    NOT NULL,
     layer  TEXT    NOT NULL,
     reason TEXT    NOT NULL,
+    last   INTEGER NOT NULL, -- see bodies
     UNIQUE (rule, action, layer, reason)
 ) STRICT;
 CREATE INDEX verdicts_action ON verdicts (action);
@@ -127,7 +130,7 @@ CREATE TABLE bodies (
     original  INTEGER NOT NULL,
     stored    INTEGER NOT NULL,
     truncated INTEGER NOT NULL,
-    last      INTEGER NOT NULL -- seq of a record, at or after the last that names it up to marks.bodies
+    last      INTEGER NOT NULL -- seq of a record, no earlier than the last that names it, of those up to marks.used
 ) STRICT;
 
 CREATE TABLE body_data (

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"durward"
+)
+
+// codeOf returns SQLite's primary result code of an error, -1 if there is none.
+func codeOf(err error) int {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return -1
+	}
+	return failure.Code() & 0xff
+}
+
+// explain turns an error of SQLite into one that says what happened and what to do.
+func (d *DB) explain(err error) error {
+	return explain(d.opt.Path, err)
+}
+
+func explain(path string, err error) error {
+	var own *durward.Error
+	if errors.As(err, &own) {
+		return err
+	}
+	say := func(kind durward.Kind, text string) error {
+		return durward.Errorf(kind, "ledger", "%s "+text+": %w", path, err)
+	}
+	code := codeOf(err)
+	if errors.Is(err, errDamaged) {
+		code = sqlite3.SQLITE_CORRUPT
+	}
+	switch code {
+	case sqlite3.SQLITE_FULL:
+		return say(durward.Unavailable, "cannot grow because its disk is full; free some space and calls go on by themselves")
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return say(durward.Unavailable, "is locked by another process; find it (fuser -v FILE) and have it let go, and calls go on by themselves")
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return say(durward.Unavailable, "cannot be written; make the file, its directory and its file system writable, and calls go on by themselves")
+	case sqlite3.SQLITE_CANTOPEN:
+		return say(durward.Unavailable, "cannot be opened; look at the file, its directory (which must be writable) and its disk")
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
+		return say(durward.Unavailable, "is damaged; stop the service, and restore a backup or move the file away to begin a new ledger (durward ledger verify says what of it can be trusted)")
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
+		return say(durward.Unavailable, "cannot be used because its disk, or the lack of space on it, gives errors; see the system's log")
+	case sqlite3.SQLITE_CONSTRAINT:
+		return say(durward.Conflict, "already has one of the records")
+	case sqlite3.SQLITE_TOOBIG:
+		return say(durward.Invalid, "cannot take a record of that size")
+	default:
+		return say(durward.Unavailable, "cannot be used")
+	}
+}

@@ -1,0 +1,280 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"embed"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+
+	"durward"
+	"durward/internal/private"
+	"durward/ledger"
+)
+
+// applicationID marks a file as a ledger ("DRWD", PRAGMA application_id).
+const applicationID = 0x44525744
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Options configure a [DB].
+type Options struct {
+	// Path of the database file. It is made if there is none, with its directory.
+	Path string
+	// Sync is "normal" (default: what is committed outlasts a killed process) or
+	// "full" (it outlasts a loss of power, for a sync of the disk per batch).
+	Sync string
+	// Busy bounds how long a write waits for another process that has locked the
+	// file; default 2 s, which is less than limits.ledger_wait.
+	Busy time.Duration
+	Log  *slog.Logger // default: discard
+}
+
+func (o *Options) check() error {
+	if o.Path == "" {
+		return durward.Errorf(durward.Invalid, "ledger", "no path was given")
+	}
+	path, err := filepath.Abs(o.Path)
+	if err != nil {
+		return durward.Errorf(durward.Invalid, "ledger", "%s: %w", o.Path, err)
+	}
+	o.Path = path
+	if o.Sync == "" {
+		o.Sync = "normal"
+	}
+	if o.Sync != "normal" && o.Sync != "full" {
+		return durward.Errorf(durward.Invalid, "ledger", "sync is normal or full, not %q", o.Sync)
+	}
+	if o.Busy <= 0 {
+		o.Busy = 2 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// DB is the ledger in one SQLite file. It is safe for concurrent use; of all
+// processes one has it open. Whoever opens it calls Close.
+type DB struct {
+	opt     Options
+	unlock  func() error
+	readers *sql.DB // read-only
+
+	mu     sync.Mutex // guards all below: one writes at a time
+	closed bool
+	file   fs.FileInfo // the file that was opened: no other will be written to
+	wal    fs.FileInfo // its write-ahead log, and the index of that; nil until they are there
+	shm    fs.FileInfo
+	conn   *conn // nil: it has to be opened anew, because something went wrong
+	state        // what conn's file holds; read anew with conn
+}
+
+// state is what the writer knows of the file.
+type state struct {
+	head  ledger.Link
+	next  int64 // seq of the next record
+	names *names
+	used  *used
+	index *index
+}
+
+// Open opens the ledger in a file, makes it if there is none, and brings it to the
+// newest schema. Errors: Denied for a file that others may read or that is not ours,
+// Invalid for one that is no ledger or of a newer version, Conflict when another
+// process has it open, else Unavailable.
+func Open(ctx context.Context, opt Options) (*DB, error) {
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	shareLocks()
+	if err := os.MkdirAll(filepath.Dir(opt.Path), 0o700); err != nil {
+		return nil, durward.Errorf(durward.Unavailable, "ledger", "the directory of the ledger cannot be made: %w", err)
+	}
+	unlock, err := private.Lock(opt.Path+".lock", opt.Busy)
+	if err != nil {
+		return nil, durward.Errorf(durward.KindOf(err), "ledger", "the ledger is in use by another process, or cannot be locked: %w", err)
+	}
+	d := &DB{opt: opt, unlock: unlock}
+	if err := d.begin(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// shareLocks has SQLite use locks that belong to an open file. Those that it uses
+// otherwise belong to the process and vanish when anybody in it closes the file, a
+// copying test or a scanner too. Both calls are for the whole process and do nothing
+// where the system has no such thing, or when it is too late.
+func shareLocks() {
+	_, _ = sqlite.OFDLocking(true)
+	_, _ = sqlite.Fdatasync(true) // as safe as fsync, without writing the time of the change
+}
+
+// begin makes and checks the file and opens the connections.
+func (d *DB) begin(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := create(d.opt.Path); err != nil {
+		return err
+	}
+	var err error
+	if d.file, err = look(d.opt.Path); err != nil {
+		return err
+	}
+	if err := d.migrate(ctx); err != nil {
+		return err
+	}
+	connector, err := sqlite.NewConnector(dsn(d.opt.Path, readOnly(d.opt.Busy)))
+	if err != nil {
+		return d.explain(err)
+	}
+	d.readers = sql.OpenDB(connector)
+	d.readers.SetMaxOpenConns(readersMost)
+	d.readers.SetMaxIdleConns(readersMost)
+	d.readers.SetConnMaxLifetime(time.Minute) // after that they see a write-ahead log that was replaced
+	return d.ready()
+}
+
+// readersMost bounds the connections that read.
+const readersMost = 4
+
+// readOnly are the settings of connections that read.
+func readOnly(busy time.Duration) url.Values {
+	return url.Values{
+		"mode": {"ro"}, "_defensive": {"1"}, "_error_rc": {"1"}, "_dqs": {"0"},
+		"_pragma": {
+			"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")", "query_only(1)",
+			"cell_size_check(1)", "trusted_schema(0)", "cache_size(" + strconv.Itoa(-cacheKiB) + ")",
+		},
+	}
+}
+
+// create makes an empty file that only its owner may read, unless there is one.
+func create(path string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // follows no link
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return durward.Errorf(durward.Unavailable, "ledger", "the ledger cannot be made: %w", err)
+	}
+	return nil
+}
+
+// look returns what is at a path if it may be our file.
+func look(path string) (fs.FileInfo, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, durward.Errorf(durward.Unavailable, "ledger", "the ledger cannot be looked at: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, durward.Errorf(durward.Denied, "ledger", "%s is no regular file", path)
+	}
+	return info, checkOwner(path, info)
+}
+
+// migrate makes sure that the file is a ledger, and brings it to the newest schema.
+func (d *DB) migrate(ctx context.Context) error {
+	c, err := dial(d.opt.Path, "full", d.opt.Busy)
+	if err != nil {
+		return d.explain(err)
+	}
+	err = claim(c, d.opt.Path)
+	if closing := c.close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return d.explain(err)
+	}
+	return d.upgrade(ctx)
+}
+
+// claim makes an empty file ours, and refuses one that is somebody else's.
+func claim(c *conn, path string) error {
+	id, _, err := c.number("PRAGMA application_id")
+	if err != nil || id == applicationID {
+		return err
+	}
+	tables, _, err := c.number("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return err
+	}
+	if tables > 0 {
+		return durward.Errorf(durward.Invalid, "ledger", "%s is a database, but no ledger of Durward; move it away or configure another path (ledger.path)", path)
+	}
+	_, err = c.exec("PRAGMA application_id = " + strconv.Itoa(applicationID))
+	return err
+}
+
+// upgrade runs the migrations that the file has not seen.
+func (d *DB) upgrade(ctx context.Context) error {
+	connector, err := sqlite.NewConnector(dsn(d.opt.Path, url.Values{"mode": {"rw"}, "_error_rc": {"1"}, "_pragma": {"busy_timeout(2000)"}}))
+	if err != nil {
+		return d.explain(err)
+	}
+	db := sql.OpenDB(connector)
+	defer func() { _ = db.Close() }() // what it did is committed
+	db.SetMaxOpenConns(1)
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return d.explain(err)
+	}
+	have, want, err := provider.GetVersions(ctx)
+	if err != nil {
+		return d.explain(err)
+	}
+	if have > want {
+		return durward.Errorf(durward.Invalid, "ledger",
+			"%s was written by a newer Durward (schema %d, this one knows %d); install that version again, or configure another path (ledger.path)", d.opt.Path, have, want)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return d.explain(err)
+	}
+	return nil
+}
+
+// Close closes the ledger. What was written stays.
+func (d *DB) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	var all error
+	if d.readers != nil {
+		all = d.readers.Close()
+	}
+	if d.conn != nil { // the last connection copies the write-ahead log into the file
+		all = errors.Join(all, d.conn.close())
+		d.conn = nil
+	}
+	all = errors.Join(all, d.unlock())
+	if all != nil {
+		return d.explain(all)
+	}
+	return nil
+}
+
+// value is what statements are given.
+type value = driver.Value
