@@ -20,6 +20,7 @@ type conn struct {
 	driver driver.Conn
 	stmts  map[string]driver.Stmt // by their text
 	args   []driver.NamedValue    // for the next statement
+	until  time.Time              // when a reader closes it
 }
 
 // dial opens a connection to a file that is there. Settings are those of every

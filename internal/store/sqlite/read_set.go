@@ -7,11 +7,11 @@ import (
 	"durward"
 )
 
-// blockSize is how many rows of a table a block of the index covers.
-const blockSize = 8192
+// segmentRows is how many rows of a table a segment covers.
+const segmentRows = 8192
 
-// set is a set of positions in a block.
-type set [blockSize / 64]uint64
+// set is a set of positions in a segment.
+type set [segmentRows / 64]uint64
 
 func (s *set) add(p int)      { s[p>>6] |= 1 << (p & 63) }
 func (s *set) has(p int) bool { return s[p>>6]&(1<<(p&63)) != 0 }
@@ -152,7 +152,7 @@ func (s *set) orList(b []byte, n int) error {
 			p, b = p+int(b[0])+1, b[1:]
 		} else {
 			d, size := binary.Uvarint(b)
-			if size <= 0 || d >= blockSize {
+			if size <= 0 || d >= segmentRows {
 				return errIndex
 			}
 			p, b = p+int(d)+1, b[size:]
@@ -169,13 +169,30 @@ func (s *set) orBits(b []byte, n int) error {
 	if len(b) != (n+7)/8 || n&7 != 0 && b[len(b)-1]>>(n&7) != 0 {
 		return errIndex
 	}
-	for len(b) >= 8 {
-		s[0+(n+7)/8/8-len(b)/8] |= binary.LittleEndian.Uint64(b)
-		b = b[8:]
+	for i, w := range b {
+		s[i>>3] |= uint64(w) << (i & 7 << 3)
 	}
 	return nil
 }
 
-// errIndex says that the block index cannot be read: it can be made anew.
+// errIndex says that the segments cannot be read. They can be made anew.
 var errIndex = durward.Errorf(durward.Unavailable, "ledger",
 	"the index that calls are found by is damaged; the records are not: stop the service and run durward ledger reindex")
+
+// appendPositions appends the set of ascending positions below n.
+func appendPositions(b []byte, positions []uint16, n int) []byte {
+	if len(positions) <= 32 { // far shorter than the bits, so no need to look
+		b = append(b, setList)
+		last := -1
+		for _, p := range positions {
+			b = binary.AppendUvarint(b, uint64(int(p)-last-1))
+			last = int(p)
+		}
+		return b
+	}
+	var s set
+	for _, p := range positions {
+		s.add(int(p))
+	}
+	return s.appendTo(b, n)
+}

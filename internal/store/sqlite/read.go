@@ -1,0 +1,220 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"durward"
+)
+
+// Reader answers questions about a ledger file. It is safe for concurrent use, in any
+// process, whether a service writes to the file or not. It holds no state of the file
+// for longer than one question takes. Whoever opens one calls Close.
+type Reader struct {
+	path  string
+	conns chan *conn // as many as may be open; nil stands for one that is not open yet
+
+	mu     sync.Mutex // guards closed
+	closed bool
+}
+
+// Bounds of a Reader.
+const (
+	readBusy  = 5 * time.Second
+	readLife  = time.Minute // of a connection: the next one sees a file that was replaced
+	stmtsMost = 64          // statements that each connection keeps prepared
+)
+
+// OpenReader opens a ledger file to read it: that of a running service, that of one
+// which does not run, or a backup. The file is never changed. An error is of kind
+// NotFound when there is no file, Conflict when a newer version of Durward made it,
+// Invalid when it is no ledger, Unavailable when it cannot be read.
+func OpenReader(ctx context.Context, path string) (*Reader, error) {
+	shareLocks()
+	r := &Reader{path: path, conns: make(chan *conn, readersMost)}
+	for range readersMost {
+		r.conns <- nil
+	}
+	if err := r.view(ctx, func(*view) error { return nil }); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Close waits for the questions that are being answered and closes all connections.
+func (r *Reader) Close() error {
+	r.mu.Lock()
+	first := !r.closed
+	r.closed = true
+	r.mu.Unlock()
+	if !first {
+		return nil
+	}
+	var all error
+	for range readersMost {
+		if c := <-r.conns; c != nil {
+			all = errors.Join(all, c.close())
+		}
+	}
+	return all
+}
+
+// view calls f with one state of the file.
+func (r *Reader) view(ctx context.Context, f func(*view) error) error {
+	c, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { r.conns <- c }()
+	if c != nil && time.Now().After(c.until) {
+		_ = c.close() // it only reads
+		c = nil
+	}
+	if c == nil {
+		if c, err = dialReader(ctx, r.path); err != nil {
+			return r.explain(ctx, err)
+		}
+	}
+	if len(c.stmts) > stmtsMost {
+		c.forget()
+	}
+	if _, err := c.exec("BEGIN"); err != nil {
+		return r.explain(ctx, err)
+	}
+	err = f(&view{ctx, c})
+	// There is nothing to lose: it only ends the state that was read.
+	if _, ending := c.exec("ROLLBACK"); ending != nil && err == nil {
+		err = ending
+	}
+	if err != nil && codeOf(err) >= 0 { // with what is wrong the next connection may do better
+		_ = c.close()
+		c = nil
+	}
+	return r.explain(ctx, err)
+}
+
+// take waits for a connection; nil is one that must be opened.
+func (r *Reader) take(ctx context.Context) (*conn, error) {
+	r.mu.Lock()
+	closed := r.closed
+	r.mu.Unlock()
+	if closed {
+		return nil, durward.Errorf(durward.Unavailable, "ledger", "the service is stopping, so the ledger cannot be read")
+	}
+	select {
+	case c := <-r.conns:
+		return c, nil
+	case <-ctx.Done():
+		return nil, r.explain(ctx, ctx.Err())
+	}
+}
+
+// forget closes the prepared statements.
+func (c *conn) forget() {
+	for text, s := range c.stmts {
+		_ = s.Close() // none is being used
+		delete(c.stmts, text)
+	}
+}
+
+// dialReader opens a connection that cannot write.
+func dialReader(ctx context.Context, path string) (*conn, error) {
+	if _, err := os.Stat(path); err != nil {
+		kind := durward.Unavailable
+		if errors.Is(err, os.ErrNotExist) {
+			kind = durward.NotFound
+		}
+		return nil, durward.Errorf(kind, "ledger", "there is no ledger to read: %w", err)
+	}
+	c, err := connectReader(ctx, path, false)
+	if err != nil && unwritable(path) {
+		// A copy in a place where nothing can be written: the files that readers share
+		// with a writer cannot be made, and there is no writer.
+		c, err = connectReader(ctx, path, true)
+	}
+	return c, err
+}
+
+// unwritable reports whether a file stands alone in a place where this process can
+// make no file beside it.
+func unwritable(path string) bool {
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		return false
+	}
+	f, err := os.OpenFile(path+"-shm", os.O_RDWR, 0) //nolint:gosec // only whether it can be
+	if err == nil {
+		f.Close()
+		return false
+	}
+	return true
+}
+
+func connectReader(ctx context.Context, path string, immutable bool) (*conn, error) {
+	query := readOnly(readBusy)
+	if immutable {
+		query.Set("immutable", "1")
+	}
+	connector, err := sqlite.NewConnector(dsn(path, query))
+	if err != nil {
+		return nil, err
+	}
+	d, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{driver: d, stmts: map[string]driver.Stmt{}, until: time.Now().Add(readLife)}
+	// The file is only looked at when something is read.
+	if err := checkReadable(c, path); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// checkReadable refuses what is no ledger, and one that we do not know how to read.
+func checkReadable(c *conn, path string) error {
+	id, _, err := c.number("PRAGMA application_id")
+	if err != nil {
+		return err
+	}
+	if id != applicationID {
+		return durward.Errorf(durward.Invalid, "ledger", "%s is no ledger of Durward", path)
+	}
+	have, ok, err := c.number("SELECT max(version_id) FROM goose_db_version WHERE is_applied")
+	if err != nil || !ok {
+		return durward.Errorf(durward.Invalid, "ledger", "%s is a ledger that was not finished: %w; start the service on it first", path, err)
+	}
+	if have > schemaVersion {
+		return durward.Errorf(durward.Invalid, "ledger",
+			"%s was written by a newer Durward (schema %d, this one knows %d); read it with that version", path, have, schemaVersion)
+	}
+	if have < schemaVersion {
+		return durward.Errorf(durward.Invalid, "ledger",
+			"%s was written by an older Durward (schema %d, this one reads %d); start the service on it, or on a copy, to bring it up to date", path, have, schemaVersion)
+	}
+	return nil
+}
+
+// schemaVersion is the number of the newest migration.
+const schemaVersion = 1
+
+// explain makes errors of the driver errors of the ledger.
+func (r *Reader) explain(ctx context.Context, err error) error {
+	var known *durward.Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	if ctx.Err() != nil {
+		kind := durward.Unavailable
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			kind = durward.Timeout
+		}
+		return durward.Errorf(kind, "ledger", "the search was given up: %w", ctx.Err())
+	}
+	return explain(r.path, err)
+}

@@ -1,0 +1,313 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"slices"
+
+	"durward"
+	"durward/ledger"
+)
+
+// amendAll writes anew what has calls that ended since it was written.
+func (x *index) amendAll(c *conn) error {
+	for i := 0; i < len(x.written); i++ {
+		sp := x.written[i]
+		ended := x.ended[sp.first]
+		if len(ended) == 0 {
+			continue
+		}
+		open, err := amendSegment(c, sp, ended)
+		if err != nil {
+			return err
+		}
+		delete(x.ended, sp.first)
+		x.amend -= len(ended)
+		if x.written[i].open = open; open == 0 {
+			x.written = slices.Delete(x.written, i, i+1)
+			i--
+		}
+	}
+	return nil
+}
+
+// amendSegment gives calls of a written segment their outcomes and returns how many
+// have none still. A segment that was pruned meanwhile is left alone.
+func amendSegment(c *conn, sp span, all []ended) (open int, err error) {
+	seqs, costs, ok, err := readCosts(c, sp)
+	if err != nil || !ok {
+		return 0, err
+	}
+	for _, e := range all {
+		if p, ok := slices.BinarySearch(seqs, e.seq); ok {
+			costs.set(p, e)
+		}
+	}
+	sp.open = costs.open
+	rows := append(costs.rows(sp), segmentRow{keyOf(streamCalls, fieldSpan, 0, sp.first), sp.append(nil)})
+	return sp.open, writeRows(c, rows)
+}
+
+// readCosts reads which calls a segment has and what their outcomes are.
+func readCosts(c *conn, sp span) (seqs []int64, k costs, ok bool, err error) {
+	seq, err := c.blob(keyOf(streamCalls, fieldSeq, 0, sp.first))
+	if err != nil || seq == nil {
+		return nil, k, false, err
+	}
+	cost, err := c.blob(keyOf(streamCalls, fieldCost, 0, sp.first))
+	if err != nil {
+		return nil, k, false, err
+	}
+	if seqs, err = readColumn(nil, seq, sp.rows); err != nil {
+		return nil, k, false, err
+	}
+	return seqs, k, true, k.decode(cost, sp.rows)
+}
+
+// blob returns the data of a row of segments, nil if it is not there.
+func (c *conn) blob(key int64) (data []byte, err error) {
+	err = c.each("SELECT data FROM segments WHERE key = ?", func(row []driver.Value) error {
+		data, _ = row[0].([]byte)
+		return nil
+	}, key)
+	return data, err
+}
+
+// sealOthers writes a segment of a table other than intents.
+func (x *index) sealOthers(c *conn, st stream, rows []otherRow) error {
+	seqs, ats := make([]int64, len(rows)), make([]int64, len(rows))
+	session, trace, sandbox, layer := newValues(fieldSession), newValues(fieldTrace), newValues(fieldSandbox), newValues(fieldLayer)
+	for p := range rows {
+		r := &rows[p]
+		seqs[p], ats[p] = r.seq, r.at
+		if err := r.resolve(c); err != nil {
+			return err
+		}
+		session.put(session.slot(r.session), p)
+		trace.put(trace.slot(r.trace), p)
+		for _, name := range r.sandboxes {
+			sandbox.put(sandbox.slot(name), p)
+		}
+		layer.put(layer.slot(r.layer), p)
+	}
+	sp := spanOf(seqs, ats, x.upto[st])
+	out := columns(st, sp, seqs, ats)
+	for _, v := range [...]*values{session, trace, sandbox, layer} {
+		out = append(out, v.segmentRows(st, sp.first, sp.rows)...)
+	}
+	if err := writeRows(c, out); err != nil {
+		return err
+	}
+	x.upto[st] = sp.upto
+	return nil
+}
+
+// resolve finds the session, trace and sandbox of the call that a row belongs to.
+func (r *otherRow) resolve(c *conn) error {
+	if r.call == "" {
+		return nil
+	}
+	err := c.each("SELECT c.session, i.trace FROM intents i JOIN callers c ON c.id = i.caller WHERE i.id = ?", func(row []driver.Value) error {
+		r.session, _ = idText(row[0])
+		trace, _ := row[1].([]byte)
+		r.trace = string(trace)
+		return nil
+	}, idValue(string(r.call)))
+	if err != nil {
+		return err
+	}
+	r.call = ""
+	r.sandboxes, err = sandboxesOf(c, r.session)
+	return err
+}
+
+// loadIndex is what the writer begins with. Rows that are in no segment yet are read
+// again, a segment's worth at a time.
+func loadIndex(c *conn) (*index, error) {
+	x := newIndex()
+	return x, x.load(c)
+}
+
+func (x *index) load(c *conn) error {
+	if err := checkVersion(c); err != nil {
+		return err
+	}
+	found := false
+	err := c.each("SELECT 1 FROM session_starts WHERE sandbox <> '' LIMIT 1", func([]driver.Value) error {
+		found = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	x.sandboxes = found
+	if err := x.loadCalls(c); err != nil {
+		return err
+	}
+	for st := streamDecisions; st <= streamNotes; st++ {
+		if err := x.loadOthers(c, st); err != nil {
+			return err
+		}
+	}
+	return x.amendAll(c)
+}
+
+// checkVersion empties the table when it was made by another version.
+func checkVersion(c *conn) error {
+	data, err := c.blob(0)
+	if err != nil || len(data) == 1 && data[0] == segmentsVersion {
+		return err
+	}
+	return c.transaction(func() error {
+		if _, err := c.exec("DELETE FROM segments"); err != nil {
+			return err
+		}
+		_, err := c.exec("INSERT INTO segments (key, data) VALUES (0, ?)", []byte{segmentsVersion})
+		return err
+	})
+}
+
+// spans calls f for the segments of a table, the oldest first.
+func (c *conn) spans(st stream, f func(span) error) error {
+	return c.each("SELECT key, data FROM segments WHERE key BETWEEN ? AND ? ORDER BY key", func(row []driver.Value) error {
+		key, _ := row[0].(int64)
+		data, _ := row[1].([]byte)
+		sp, err := readSpan(key, data)
+		if err != nil {
+			return err
+		}
+		return f(sp)
+	}, keyOf(st, fieldSpan, 0, 0), keyOf(st, fieldSpan, 0, 1<<keySeqBits-1))
+}
+
+// loadCalls finds the calls without outcome, and reads those that are in no segment.
+func (x *index) loadCalls(c *conn) error {
+	last := int64(0)
+	err := c.spans(streamCalls, func(sp span) error {
+		if last, x.upto[streamCalls] = sp.last, sp.upto; sp.open == 0 {
+			return nil
+		}
+		x.written = append(x.written, sp)
+		return x.loadOpen(c, sp)
+	})
+	for err == nil {
+		n := 0
+		err = c.each(loadCallsSQL, func(row []driver.Value) error {
+			n++
+			last = row[0].(int64)
+			return x.loadCall(row)
+		}, last, int64(segmentRows))
+		if err != nil || n == 0 {
+			return err
+		}
+		err = x.seal(c)
+	}
+	return err
+}
+
+const loadCallsSQL = `SELECT i.seq, i.id, i.at, i.caller, i.target, i.verdict, i.bytes_in, i.trace,
+	c.session, c.principal, c.entrance, t.server, t.method, t.tool, t.full_name, t.origin, v.action, v.rule,
+	o.status, o.duration, o.bytes_out
+FROM intents i JOIN callers c ON c.id = i.caller JOIN targets t ON t.id = i.target JOIN verdicts v ON v.id = i.verdict
+LEFT JOIN outcomes o ON o.call = i.seq
+WHERE i.seq > ? ORDER BY i.seq LIMIT ?`
+
+func (x *index) loadCall(row []driver.Value) error {
+	text := func(n int) string { s, _ := row[n].(string); return s }
+	number := func(n int) int64 { v, _ := row[n].(int64); return v }
+	id, _ := idText(row[1])
+	session, _ := idText(row[8])
+	at, _ := microTime(row[2])
+	i := &ledger.Intent{
+		ID: durward.CallID(id), At: at, Session: durward.SessionID(session), Principal: text(9), Entrance: durward.Entrance(text(10)),
+		Server: text(11), Method: text(12), Tool: text(13), FullName: text(14), Origin: ledger.Origin(text(15)),
+		Action: durward.Action(number(16)), Rule: text(17), BytesIn: int(number(6)),
+	}
+	if trace, _ := row[7].([]byte); len(trace) == len(i.TraceID) {
+		copy(i.TraceID[:], trace)
+	}
+	x.begin(&staged{seq: number(0), caller: number(3), target: number(4), verdict: number(5)}, i)
+	if row[18] == nil {
+		x.calls[i.ID] = number(0)
+		return nil
+	}
+	x.end(ended{number(0), number(19), number(20), text(18)})
+	return nil
+}
+
+// loadOpen looks which calls of a segment have no outcome still.
+func (x *index) loadOpen(c *conn, sp span) error {
+	seqs, costs, ok, err := readCosts(c, sp)
+	if err != nil || !ok {
+		return err
+	}
+	for p, n := range costs.status {
+		if n != 0 {
+			continue
+		}
+		err := c.each("SELECT i.id, o.status, o.duration, o.bytes_out FROM intents i LEFT JOIN outcomes o ON o.call = i.seq WHERE i.seq = ?",
+			func(row []driver.Value) error {
+				if status, ok := row[1].(string); ok {
+					duration, _ := row[2].(int64)
+					bytes, _ := row[3].(int64)
+					x.end(ended{seqs[p], duration, bytes, status})
+					return nil
+				}
+				id, _ := idText(row[0])
+				x.calls[durward.CallID(id)] = seqs[p]
+				return nil
+			}, seqs[p])
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadOthersSQL reads the rows of a table that are in no segment: seq, at, call,
+// session, trace, sandbox, layer.
+func loadOthersSQL(st stream) string {
+	switch st {
+	case streamDecisions:
+		return "SELECT seq, at, call, NULL, NULL, '', '' FROM decisions WHERE seq > ? ORDER BY seq LIMIT ?"
+	case streamApprovals:
+		return "SELECT seq, at, call, NULL, NULL, '', '' FROM approvals WHERE seq > ? ORDER BY seq LIMIT ?"
+	case streamFlows:
+		return "SELECT seq, at, call, NULL, NULL, '', '' FROM http_requests WHERE seq > ? ORDER BY seq LIMIT ?"
+	case streamEvents:
+		return "SELECT seq, at, NULL, session, trace, sandbox, layer FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+	case streamChanges:
+		return "SELECT seq, at, NULL, NULL, NULL, '', '' FROM changes WHERE seq > ? ORDER BY seq LIMIT ?"
+	default:
+		return "SELECT seq, at, NULL, NULL, NULL, '', '' FROM notes WHERE seq > ? ORDER BY seq LIMIT ?"
+	}
+}
+
+func (x *index) loadOthers(c *conn, st stream) error {
+	last := int64(0)
+	err := c.spans(st, func(sp span) error {
+		last, x.upto[st] = sp.last, sp.upto
+		return nil
+	})
+	for err == nil {
+		n := 0
+		err = c.each(loadOthersSQL(st), func(row []driver.Value) error {
+			n++
+			last, _ = row[0].(int64)
+			r := otherRow{seq: last}
+			at, _ := microTime(row[1])
+			call, _ := idText(row[2])
+			trace, _ := row[4].([]byte)
+			sandbox, _ := row[5].(string)
+			r.at, r.call, r.trace, r.sandboxes = micros(at), durward.CallID(call), string(trace), []string{sandbox}
+			r.session, _ = idText(row[3])
+			r.layer, _ = row[6].(string)
+			x.put(st, r)
+			return nil
+		}, last, int64(segmentRows))
+		if err != nil || n == 0 {
+			return err
+		}
+		err = x.seal(c)
+	}
+	return err
+}

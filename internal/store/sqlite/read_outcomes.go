@@ -1,0 +1,135 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+)
+
+// outcomes leaves the rows whose outcome matches, and those of which the segment does
+// not know it: these are doubtful.
+func (s *search) outcomes(sp span, rows, doubtful *set) error {
+	if s.status == "" && s.minDuration <= 0 {
+		return nil
+	}
+	n := len(s.terms)
+	data, err := s.cursors[n].at(sp.first)
+	if err != nil {
+		return err
+	}
+	if err := orTerm(doubtful, data, string(statusDispatched), sp.rows); err != nil {
+		return err
+	}
+	if s.status != "" {
+		have := *doubtful
+		if err := orTerm(&have, data, s.status, sp.rows); err != nil {
+			return err
+		}
+		rows.and(&have)
+	}
+	if s.minDuration <= 0 || rows.empty() {
+		return nil
+	}
+	return s.durations(sp, rows, doubtful)
+}
+
+// durations leaves the rows that took at least minDuration, and doubtful ones.
+func (s *search) durations(sp span, rows, doubtful *set) error {
+	data, err := s.cursors[len(s.terms)+1].at(sp.first)
+	if err != nil {
+		return err
+	}
+	least := magnitude(s.minDuration)
+	have := *doubtful
+	var border set // as long as minDuration or a little shorter
+	for m := least; m < 64; m++ {
+		to := &have
+		if m == least {
+			to = &border
+		}
+		if err := orTerm(to, data, magnitudeTerm(m), sp.rows); err != nil {
+			return err
+		}
+	}
+	border.and(rows)
+	rows.and(&have)
+	if border.empty() {
+		return nil
+	}
+	cost, err := s.blob(keyOf(s.stream, fieldCost, 0, sp.first))
+	if err != nil {
+		return err
+	}
+	if s.costs, err = readDurations(s.costs, cost, sp.rows); err != nil {
+		return err
+	}
+	border.each(func(p int) bool {
+		if s.costs[p] >= s.minDuration {
+			rows.add(p)
+		}
+		return true
+	})
+	return nil
+}
+
+// orTerm adds the rows that have a value.
+func orTerm(s *set, data []byte, value string, n int) error {
+	content, err := find(data, term(value))
+	if err != nil || content == nil {
+		return err
+	}
+	return s.orFrom(content, n)
+}
+
+// collect takes what is left of a segment's rows.
+func (s *search) collect(sp span, rows, doubtful *set) error {
+	at, err := s.blob(keyOf(s.stream, fieldAt, 0, sp.first))
+	if err != nil {
+		return err
+	}
+	if s.ats, err = readColumn(s.ats, at, sp.rows); err != nil {
+		return err
+	}
+	s.seqs = s.seqs[:0] // read when the first is wanted
+	rows.each(func(p int) bool {
+		if !s.found.takes(s.ats[p]) || s.ats[p] < s.since || s.ats[p] > s.newest() {
+			return true
+		}
+		if len(s.seqs) == 0 {
+			if s.seqs, err = s.readSeqs(sp); err != nil {
+				return false
+			}
+		}
+		found := point{s.ats[p], s.seqs[p]}
+		if found.seq < s.floor || !s.matches(found) {
+			return true
+		}
+		ok := true
+		if doubtful.has(p) {
+			ok, err = s.ended(found.seq)
+		}
+		if ok {
+			s.found.add(found)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (s *search) readSeqs(sp span) ([]int64, error) {
+	seq, err := s.blob(keyOf(s.stream, fieldSeq, 0, sp.first))
+	if err != nil {
+		return nil, err
+	}
+	return readColumn(s.seqs, seq, sp.rows)
+}
+
+// ended looks at the outcome of a call itself.
+func (s *search) ended(call int64) (ok bool, err error) {
+	ok = s.minDuration <= 0 && (s.status == "" || s.status == string(statusDispatched))
+	err = s.each("SELECT status, duration FROM outcomes WHERE call = ?", func(row []driver.Value) error {
+		status, _ := row[0].(string)
+		duration, _ := row[1].(int64)
+		ok = (s.status == "" || s.status == status) && duration >= s.minDuration
+		return nil
+	}, call)
+	return ok, err
+}

@@ -1,0 +1,298 @@
+package sqlite
+
+import (
+	"cmp"
+	"container/heap"
+	"database/sql/driver"
+	"errors"
+	"slices"
+)
+
+// point is a place in the order of time: rows of the same time follow their seq.
+type point struct{ at, seq int64 }
+
+func (p point) compare(q point) int {
+	return cmp.Or(cmp.Compare(p.at, q.at), cmp.Compare(p.seq, q.seq))
+}
+
+// want is what rows are searched for, newest first.
+type want struct {
+	stream       stream
+	terms        []wantTerm // all must hold
+	since, until int64      // microseconds; until is exclusive; 0: no bound
+	before       point      // only what is older; zero: everything
+	limit        int
+
+	status      string // of calls
+	minDuration int64  // of calls, microseconds
+
+	tail string // query of seq and at of rows that match and have ? < seq <= ?
+	args []driver.Value
+}
+
+type wantTerm struct {
+	field field
+	value string
+}
+
+// newest returns the latest time that can match.
+func (w *want) newest() int64 {
+	n := int64(1<<63 - 1)
+	if w.until != 0 {
+		n = w.until - 1
+	}
+	if w.before != (point{}) {
+		n = min(n, w.before.at)
+	}
+	return n
+}
+
+func (w *want) matches(p point) bool {
+	return p.at >= w.since && (w.until == 0 || p.at < w.until) && (w.before == point{} || p.compare(w.before) < 0)
+}
+
+// newestPoints keeps the newest of many points, at most limit.
+type newestPoints struct {
+	points []point // a heap, the oldest first
+	limit  int
+}
+
+func (n *newestPoints) Len() int           { return len(n.points) }
+func (n *newestPoints) Less(i, j int) bool { return n.points[i].compare(n.points[j]) < 0 }
+func (n *newestPoints) Swap(i, j int)      { n.points[i], n.points[j] = n.points[j], n.points[i] }
+func (n *newestPoints) Push(x any)         { n.points = append(n.points, x.(point)) }
+func (n *newestPoints) Pop() any {
+	last := n.points[len(n.points)-1]
+	n.points = n.points[:len(n.points)-1]
+	return last
+}
+
+// takes reports whether a point of this time could be among them.
+func (n *newestPoints) takes(at int64) bool { return len(n.points) < n.limit || at >= n.points[0].at }
+
+func (n *newestPoints) add(p point) {
+	switch {
+	case len(n.points) < n.limit:
+		heap.Push(n, p)
+	case p.compare(n.points[0]) > 0:
+		n.points[0] = p
+		heap.Fix(n, 0)
+	}
+}
+
+// search finds the newest rows that match, at most limit, the newest first.
+func (v *view) search(w *want) ([]point, error) {
+	s := search{view: v, want: w, found: newestPoints{limit: w.limit}}
+	err := s.run()
+	return s.found.points, errors.Join(err, s.close())
+}
+
+// search is one search through the segments and the rows after them.
+type search struct {
+	*view
+	*want
+	found   newestPoints
+	floor   int64 // rows up to this seq are gone
+	spans   *segmentCursor
+	cursors []*segmentCursor // of terms, then of status and of duration
+	seqs    []int64
+	ats     []int64
+	costs   []int64
+}
+
+func (s *search) close() error {
+	var all error
+	for _, c := range append(s.cursors, s.spans) {
+		if c != nil {
+			all = errors.Join(all, c.close())
+		}
+	}
+	return all
+}
+
+func (s *search) run() error {
+	floor, err := s.floorOf(s.stream)
+	if err != nil {
+		return err
+	}
+	s.floor = floor
+	if s.spans, err = s.view.spans(s.stream); err != nil {
+		return err
+	}
+	last := int64(0)
+	for tail := true; ; tail = false {
+		if err := s.spans.next(); err != nil {
+			return err
+		}
+		var sp span
+		if !s.spans.done {
+			if sp, err = readSpan(s.spans.first, s.spans.data); err != nil {
+				return err
+			}
+			last = sp.last
+		}
+		if tail {
+			if err := s.readTail(last); err != nil {
+				return err
+			}
+		}
+		if s.spans.done || sp.upto < s.since || !s.found.takes(sp.upto) || sp.last < s.floor {
+			break
+		}
+		if sp.max < s.since || sp.min > s.newest() || !s.found.takes(sp.max) {
+			continue
+		}
+		over, err := s.segment(sp)
+		if err != nil || over {
+			return s.sorted(err)
+		}
+	}
+	return s.sorted(nil)
+}
+
+func (s *search) sorted(err error) error {
+	slices.SortFunc(s.found.points, func(a, b point) int { return b.compare(a) })
+	return err
+}
+
+// spans opens a cursor on what is known of the segments of a table as wholes. A file
+// whose segments are of another version is read as if it had none.
+func (v *view) spans(st stream) (*segmentCursor, error) {
+	version, err := v.blob(0)
+	if err != nil {
+		return nil, err
+	}
+	newest := int64(1<<keySeqBits - 1)
+	if len(version) != 1 || version[0] != segmentsVersion {
+		newest = -1
+	}
+	return v.segments(0, st, fieldSpan, 0, newest)
+}
+
+// floorOf returns the seq of the oldest row of a table.
+func (v *view) floorOf(st stream) (int64, error) {
+	return v.number("SELECT min(seq) FROM " + tableOf(st))
+}
+
+// tableOf returns the table of a stream.
+func tableOf(st stream) string {
+	switch st {
+	case streamCalls:
+		return "intents"
+	case streamDecisions:
+		return "decisions"
+	case streamApprovals:
+		return "approvals"
+	case streamFlows:
+		return "http_requests"
+	case streamEvents:
+		return "events"
+	case streamChanges:
+		return "changes"
+	default:
+		return "notes"
+	}
+}
+
+// tailStep is how many records are looked through by one step of a query: between two
+// steps a question can be given up.
+const tailStep = 32 << 10
+
+// readTail looks through the rows that are in no segment.
+func (s *search) readTail(last int64) error {
+	newest, err := s.number("SELECT max(seq) FROM " + tableOf(s.stream))
+	if err != nil {
+		return err
+	}
+	last = max(last, s.floor-1)
+	args := append(slices.Clone(s.args), nil, nil)
+	for newest > last {
+		from := max(last, newest-tailStep)
+		args[len(s.args)], args[len(s.args)+1] = from, newest
+		err := s.each(s.tail, func(row []driver.Value) error {
+			p := point{}
+			p.seq, _ = row[0].(int64)
+			p.at, _ = row[1].(int64)
+			if s.matches(p) {
+				s.found.add(p)
+			}
+			return nil
+		}, args...)
+		if err != nil {
+			return err
+		}
+		newest = from
+	}
+	return nil
+}
+
+// segment looks through one segment. over says that no older one can have anything.
+func (s *search) segment(sp span) (over bool, err error) {
+	if err := s.ctx.Err(); err != nil {
+		return true, err
+	}
+	if s.cursors == nil {
+		if err := s.openCursors(sp.first); err != nil {
+			return true, err
+		}
+	}
+	var rows, doubtful set
+	rows.fill(sp.rows)
+	if over, err := s.intersect(sp, &rows); err != nil || over || rows.empty() {
+		return over, err
+	}
+	if err := s.outcomes(sp, &rows, &doubtful); err != nil || rows.empty() {
+		return err != nil, err
+	}
+	return false, s.collect(sp, &rows, &doubtful)
+}
+
+// openCursors opens a cursor for each term, and for what outcomes add.
+func (s *search) openCursors(newest int64) error {
+	fields := make([]wantTerm, 0, len(s.terms)+2)
+	for _, t := range s.terms {
+		fields = append(fields, wantTerm{t.field, term(t.value)})
+	}
+	if s.status != "" || s.minDuration > 0 {
+		fields = append(fields, wantTerm{field: fieldStatus})
+	}
+	if s.minDuration > 0 {
+		fields = append(fields, wantTerm{field: fieldDuration})
+	}
+	s.cursors = make([]*segmentCursor, 0, len(fields))
+	for i, f := range fields {
+		c, err := s.segments(i+1, s.stream, f.field, bucketOf(f.field, f.value), newest)
+		if err != nil {
+			return err
+		}
+		s.cursors = append(s.cursors, c)
+	}
+	return nil
+}
+
+// intersect leaves the rows that have all terms.
+func (s *search) intersect(sp span, rows *set) (over bool, err error) {
+	for i, t := range s.terms {
+		data, err := s.cursors[i].at(sp.first)
+		if err != nil {
+			return true, err
+		}
+		if s.cursors[i].done {
+			return true, nil
+		}
+		content, err := find(data, term(t.value))
+		if err != nil {
+			return true, err
+		}
+		var have set
+		if content != nil {
+			if err := have.orFrom(content, sp.rows); err != nil {
+				return true, err
+			}
+		}
+		if rows.and(&have); rows.empty() {
+			return false, nil
+		}
+	}
+	return false, nil
+}

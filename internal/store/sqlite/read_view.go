@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+)
+
+// view is one state of the file, read through one connection. What is written
+// meanwhile is not in it.
+type view struct {
+	ctx context.Context // of the question that is being answered
+	c   *conn
+}
+
+// query begins to read the rows of a query.
+func (v *view) query(text string, args ...driver.Value) (driver.Rows, error) {
+	s, err := v.c.stmt(text)
+	if err != nil {
+		return nil, err
+	}
+	return s.(driver.StmtQueryContext).QueryContext(v.ctx, v.c.named(args))
+}
+
+// each calls f for each row of a query; the row is only valid until f returns.
+func (v *view) each(text string, f func(row []driver.Value) error, args ...driver.Value) error {
+	rows, err := v.query(text, args...)
+	if err != nil {
+		return err
+	}
+	row := make([]driver.Value, len(rows.Columns()))
+	for err == nil {
+		if err = v.ctx.Err(); err != nil {
+			break
+		}
+		if err = rows.Next(row); err == nil {
+			err = f(row)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return errors.Join(err, rows.Close())
+}
+
+// number returns the number that a query gives, 0 when there is none.
+func (v *view) number(text string, args ...driver.Value) (n int64, err error) {
+	err = v.each(text, func(row []driver.Value) error {
+		n, _ = row[0].(int64)
+		return nil
+	}, args...)
+	return n, err
+}
+
+// blob returns the data of a row of segments, nil if it is not there.
+func (v *view) blob(key int64) (data []byte, err error) {
+	err = v.each("SELECT data FROM segments WHERE key = ?", func(row []driver.Value) error {
+		data, _ = row[0].([]byte)
+		return nil
+	}, key)
+	return data, err
+}
+
+// Rows of segments for one filter lie side by side:
+//
+//	SEARCH segments USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)
+const segmentsSQL = "SELECT key, data FROM segments WHERE key >= ? AND key <= ? ORDER BY key DESC"
+
+// segmentCursor reads one row of each segment that has it, the newest first.
+type segmentCursor struct {
+	rows  driver.Rows
+	row   [2]driver.Value
+	first int64 // seq of the first row of the segment that the row is of
+	data  []byte
+	done  bool
+}
+
+// segments opens a cursor on the segments up to the one that begins at newest. n tells
+// cursors that are open at the same time apart: each needs a statement.
+func (v *view) segments(n int, st stream, f field, bucket, newest int64) (*segmentCursor, error) {
+	rows, err := v.query(segmentsSQL+cursorMarks[n], keyOf(st, f, bucket, 0), keyOf(st, f, bucket, newest))
+	if err != nil {
+		return nil, err
+	}
+	return &segmentCursor{rows: rows}, nil
+}
+
+// cursorMarks make texts of statements differ.
+var cursorMarks = [...]string{" --0", " --1", " --2", " --3", " --4", " --5", " --6", " --7", " --8", " --9", " --10", " --11", " --12", " --13"}
+
+// next goes to the next older segment; done is set when there is none.
+func (c *segmentCursor) next() error {
+	err := c.rows.Next(c.row[:])
+	if errors.Is(err, io.EOF) {
+		c.done = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	key, _ := c.row[0].(int64)
+	c.first = firstOf(key)
+	c.data, _ = c.row[1].([]byte)
+	return nil
+}
+
+// at returns the row of a segment, nil if it has none. Segments are asked for from
+// the newest to the oldest.
+func (c *segmentCursor) at(first int64) ([]byte, error) {
+	for !c.done && (c.data == nil || c.first > first) {
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+	}
+	if c.done || c.first != first {
+		return nil, nil
+	}
+	return c.data, nil
+}
+
+func (c *segmentCursor) close() error { return c.rows.Close() }
