@@ -35,7 +35,12 @@ func directly(h http.Handler, r *http.Request, body *strings.Reader) int {
 
 func prepared(tb testing.TB) (h http.Handler, r *http.Request, body *strings.Reader) {
 	tb.Helper()
-	opt := gateway.Options{Servers: []durward.Server{hostileServer("h")}}
+	return preparedWith(tb, gateway.Options{})
+}
+
+func preparedWith(tb testing.TB, opt gateway.Options) (h http.Handler, r *http.Request, body *strings.Reader) {
+	tb.Helper()
+	opt.Servers = []durward.Server{hostileServer("h")}
 	opt.Access.NoAuth = true
 	g, err := gateway.New(opt)
 	if err != nil {

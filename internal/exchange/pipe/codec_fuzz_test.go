@@ -13,7 +13,7 @@ import (
 // it accepts survives being packed and read again.
 func FuzzDecode(f *testing.F) {
 	seeds := []exchange.Message{
-		&exchange.Call{ID: 1, Request: exchange.Request{Method: "m", Headers: []exchange.Header{{Name: "a", Value: "b"}}}},
+		&exchange.Call{ID: 1, Request: exchange.Request{Method: "m", Headers: []exchange.Header{{Name: "a", Value: "b"}}, Trace: &exchange.TraceContext{Parent: "p", Baggage: "b"}}},
 		&exchange.Cancel{ID: 1, Reason: "r"}, &exchange.Response{ID: 1, Fault: &exchange.Fault{Message: "m"}},
 		&exchange.Notification{Params: []byte("{}")}, &exchange.ServerRequest{ID: 2}, &exchange.Opened{Info: []byte("i")},
 		&exchange.Anomaly{Count: -1}, &exchange.Closed{Phase: exchange.PhaseReady, RetryLegacy: true},

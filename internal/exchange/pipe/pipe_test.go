@@ -148,7 +148,7 @@ func toFar(t *testing.T) []exchange.Message {
 	}
 	return []exchange.Message{
 		whole, &exchange.Call{ID: 2}, &exchange.Call{ID: 3, Request: exchange.Request{Method: "x", Headers: []exchange.Header{}}},
-		&exchange.Call{ID: 4}, &exchange.Call{ID: 5}, &exchange.Cancel{ID: 2, Reason: "é"},
+		&exchange.Call{ID: 4}, &exchange.Call{ID: 5, Request: exchange.Request{Trace: &exchange.TraceContext{Parent: "p", State: "s", Baggage: "b"}}}, &exchange.Cancel{ID: 2, Reason: "é"},
 		&exchange.Notification{Related: 4, Method: "m", Params: []byte(`{}`)},
 		&exchange.Response{ID: 9, Reply: exchange.Reply{Result: []byte("null"), ResultType: "t", IsError: true, Era: wire.Legacy}},
 		&exchange.Response{ID: 9, Fault: &exchange.Fault{Kind: 8, Message: "m", Delivered: true, NoSession: true, StaleHeaders: true, Again: true, RetryAfter: 7 * time.Second}},
