@@ -24,7 +24,7 @@ func floors() map[string]int {
 		"internal/exchange":  1,
 		"internal/transport": 1, "internal/session": 1, "internal/identity": 1, "internal/catalog": 1,
 		"internal/upstream": 1, "internal/builtin": 1, "internal/launch": 1, "internal/egress": 1, "internal/toolsearch": 1,
-		"internal/seal": 1, "internal/hold": 1, "ledger": 1, "internal/store": 2,
+		"internal/seal": 1, "internal/hold": 1, "internal/stdiobridge": 1, "ledger": 1, "internal/store": 2,
 		"internal/federation": 3, "federation": 3, "gateway": 3,
 		"internal/config": 4, "internal/telemetry": 4, "internal/control": 4, "internal/daemon": 4,
 		"client": 5, "internal/cli": 5, "cmd": 6,
