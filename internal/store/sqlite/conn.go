@@ -26,7 +26,7 @@ type conn struct {
 // dial opens a connection to a file that is there. Settings are those of every
 // connection that writes.
 func dial(path, sync string, busy time.Duration) (*conn, error) {
-	connector, err := sqlite.NewConnector(dsn(path, url.Values{
+	return connect(path, url.Values{
 		"mode":       {"rw"}, // never makes a file
 		"_defensive": {"1"},
 		"_error_rc":  {"1"},
@@ -42,7 +42,12 @@ func dial(path, sync string, busy time.Duration) (*conn, error) {
 			// A damaged page is noticed when it is read, and a file is data, not a program.
 			"cell_size_check(1)", "trusted_schema(0)", "foreign_keys(0)",
 		},
-	}))
+	})
+}
+
+// connect opens a connection with these settings.
+func connect(path string, settings url.Values) (*conn, error) {
+	connector, err := sqlite.NewConnector(dsn(path, settings))
 	if err != nil {
 		return nil, err
 	}
@@ -97,27 +102,50 @@ func (c *conn) exec(query string, args ...driver.Value) (driver.Result, error) {
 	return s.(driver.StmtExecContext).ExecContext(context.Background(), c.named(args))
 }
 
-// each calls f for each row of a query; the row is only valid until f returns, and f
-// may run other statements. An error of f ends it.
-func (c *conn) each(query string, f func(row []driver.Value) error, args ...driver.Value) error {
-	s, err := c.stmt(query)
+// cursor goes through the rows of a query.
+type cursor struct {
+	rows driver.Rows
+	row  []driver.Value // valid until next is called
+}
+
+// query begins a query. Until its cursor is closed, no other with the same text may begin.
+func (c *conn) query(text string, args ...driver.Value) (*cursor, error) {
+	s, err := c.stmt(text)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), c.named(args))
 	if err != nil {
+		return nil, err
+	}
+	return &cursor{rows, make([]driver.Value, len(rows.Columns()))}, nil
+}
+
+// next goes to the next row; false when there is none.
+func (c *cursor) next() (bool, error) {
+	err := c.rows.Next(c.row)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (c *cursor) close() error { return c.rows.Close() }
+
+// each calls f for each row of a query; the row is only valid until f returns, and f
+// may run other statements. An error of f ends it.
+func (c *conn) each(query string, f func(row []driver.Value) error, args ...driver.Value) error {
+	rows, err := c.query(query, args...)
+	if err != nil {
 		return err
 	}
-	row := make([]driver.Value, len(rows.Columns()))
-	for err == nil {
-		if err = rows.Next(row); err == nil {
-			err = f(row)
+	more, err := rows.next()
+	for more && err == nil {
+		if err = f(rows.row); err == nil {
+			more, err = rows.next()
 		}
 	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return errors.Join(err, rows.Close())
+	return errors.Join(err, rows.close())
 }
 
 // number returns the first column of the first row of a query; ok is false when there

@@ -69,9 +69,8 @@ func (o *Options) check() error {
 // DB is the ledger in one SQLite file. It is safe for concurrent use; of all
 // processes one has it open. Whoever opens it calls Close.
 type DB struct {
-	opt     Options
-	unlock  func() error
-	readers *sql.DB // read-only
+	opt    Options
+	unlock func() error
 
 	mu     sync.Mutex // guards all below: one writes at a time
 	closed bool
@@ -137,14 +136,6 @@ func (d *DB) begin(ctx context.Context) error {
 	if err := d.migrate(ctx); err != nil {
 		return err
 	}
-	connector, err := sqlite.NewConnector(dsn(d.opt.Path, readOnly(d.opt.Busy)))
-	if err != nil {
-		return d.explain(err)
-	}
-	d.readers = sql.OpenDB(connector)
-	d.readers.SetMaxOpenConns(readersMost)
-	d.readers.SetMaxIdleConns(readersMost)
-	d.readers.SetConnMaxLifetime(time.Minute) // after that they see a write-ahead log that was replaced
 	return d.ready()
 }
 
@@ -262,9 +253,6 @@ func (d *DB) Close() error {
 	}
 	d.closed = true
 	var all error
-	if d.readers != nil {
-		all = d.readers.Close()
-	}
 	if d.conn != nil { // the last connection copies the write-ahead log into the file
 		all = errors.Join(all, d.conn.close())
 		d.conn = nil

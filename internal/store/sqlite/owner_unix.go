@@ -3,6 +3,7 @@
 package sqlite
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -19,4 +20,13 @@ func checkOwner(path string, info fs.FileInfo) error {
 		return durward.Errorf(durward.Denied, "ledger", "%s belongs to another user", path)
 	}
 	return nil
+}
+
+// syncDir makes the name of a new file outlast a loss of power.
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

@@ -95,8 +95,6 @@ func (d *DB) fail(err error) error {
 func (d *DB) hangUp() {
 	_ = d.conn.close() // what could be wrong with it is why it is closed
 	d.conn, d.state, d.wal, d.shm = nil, state{}, nil, nil
-	d.readers.SetMaxIdleConns(0) // those have the same file open, and may have the same troubles
-	d.readers.SetMaxIdleConns(readersMost)
 }
 
 // ready sees to it that there is a connection to the right file, and that the writer

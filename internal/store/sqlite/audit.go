@@ -1,0 +1,356 @@
+package sqlite
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/klauspost/compress/zstd"
+
+	"durward"
+	"durward/ledger"
+)
+
+// chunkRecords is about how many records are read from one snapshot. While a snapshot
+// is held, the write-ahead log can only grow.
+const chunkRecords = 20_000
+
+// Links calls f for each link from seq on, as [ledger.Auditor] says. It holds no more
+// than one link in memory, and does not hold up who writes. A page that cannot be
+// read ends it, with an error of kind Unavailable that says where.
+func (d *DB) Links(ctx context.Context, from uint64, f func(ledger.Link, []ledger.Record) error) error {
+	c, err := connect(d.opt.Path, readOnly(d.opt.Busy))
+	if err != nil {
+		return d.explain(err)
+	}
+	defer func() { _ = c.close() }() // it only read
+	return links(ctx, c, d.opt.Path, from, f)
+}
+
+// links is Links on a connection of its own.
+func links(ctx context.Context, c *conn, path string, from uint64, f func(ledger.Link, []ledger.Record) error) error {
+	a := &audit{c: c, sources: sources(), callers: map[int64]callerKey{}, targets: map[int64]targetKey{}, verdicts: map[int64]verdictKey{}}
+	err := a.start(from)
+	for more := true; more && err == nil; {
+		more, err = a.chunk(ctx, f)
+	}
+	var whose *callerError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &whose):
+		return whose.error
+	default:
+		return explain(path, err)
+	}
+}
+
+// callerError is an error of a function that was given to us, to be returned as it is.
+type callerError struct{ error }
+
+// audit reads through all tables at once.
+type audit struct {
+	c       *conn
+	sources []source
+	link    uint64 // the last that was given
+	done    int64  // seq of the last record that was
+
+	callers  map[int64]callerKey
+	targets  map[int64]targetKey
+	verdicts map[int64]verdictKey
+	failed   error // what kept a name from being read
+}
+
+// extent is a link, and where its records begin.
+type extent struct {
+	ledger.Link
+	first int64
+}
+
+func (p *extent) last() int64 { return p.first + int64(p.Records) - 1 }
+
+// chunk reads some links from one snapshot, and goes on behind them.
+func (a *audit) chunk(ctx context.Context, f func(ledger.Link, []ledger.Record) error) (more bool, err error) {
+	if _, err := a.c.exec("BEGIN"); err != nil {
+		return false, err
+	}
+	defer func() {
+		if _, ending := a.c.exec("COMMIT"); err == nil {
+			err = ending
+		}
+	}()
+	extents, err := a.extents()
+	if err != nil {
+		return false, err
+	}
+	end := int64(math.MaxInt64) // behind the last link there should be nothing
+	if len(extents) > 0 {
+		end = max(extents[len(extents)-1].last(), a.done)
+	}
+	m, err := a.merge(a.done+1, end)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	for i := range extents {
+		if err := m.link(ctx, &extents[i], f); err != nil {
+			return false, err
+		}
+	}
+	if len(extents) > 0 {
+		return true, nil
+	}
+	return false, m.strays(ctx, math.MaxInt64, f)
+}
+
+// link gives a link to f, and first what lies before it and belongs to none.
+func (m *merge) link(ctx context.Context, p *extent, f func(ledger.Link, []ledger.Record) error) error {
+	if err := m.strays(ctx, p.first, f); err != nil {
+		return err
+	}
+	records, err := m.records(p)
+	if err != nil {
+		return fmt.Errorf("link %d: %w", p.Seq, err)
+	}
+	if err := give(ctx, p.Link, records, f); err != nil {
+		return err
+	}
+	m.a.done, m.a.link = max(m.a.done, p.last()), p.Seq
+	return nil
+}
+
+// strays gives the rows before a seq to f, as those of a link that is not there.
+func (m *merge) strays(ctx context.Context, before int64, f func(ledger.Link, []ledger.Record) error) error {
+	for {
+		var records []ledger.Record
+		for m.next().seq < before && len(records) < chunkRecords {
+			r, err := m.take()
+			if err != nil {
+				return err
+			}
+			records = append(records, r)
+		}
+		if len(records) == 0 {
+			return nil
+		}
+		if err := give(ctx, ledger.Link{Seq: m.a.link + 1}, records, f); err != nil {
+			return err
+		}
+	}
+}
+
+// records returns what is there of a link. Where a record is missing, and for each
+// that is there twice, is a *ledger.Damaged.
+func (m *merge) records(p *extent) (all []ledger.Record, err error) {
+	want := p.first
+	gap := func(upTo int64) {
+		if want < upTo {
+			all = append(all, &ledger.Damaged{Reason: fmt.Sprintf("records %d to %d are missing", want, upTo-1)})
+		}
+	}
+	for m.next().seq <= p.last() {
+		seq, table := m.next().seq, m.next().table
+		r, err := m.take()
+		if err != nil {
+			return nil, err
+		}
+		if seq < want {
+			r = &ledger.Damaged{Of: r.Kind(), Reason: fmt.Sprintf("record %d is there twice, once in table %s", seq, table)}
+		} else {
+			gap(seq)
+			want = seq + 1
+		}
+		all = append(all, r)
+	}
+	gap(p.last() + 1)
+	return all, nil
+}
+
+func give(ctx context.Context, l ledger.Link, records []ledger.Record, f func(ledger.Link, []ledger.Record) error) error {
+	err := ctx.Err()
+	if err == nil {
+		err = f(l, records)
+	}
+	if err != nil {
+		return &callerError{err}
+	}
+	return nil
+}
+
+// start finds out where the records of a link begin. What lies between it and the
+// link before it belongs to none, and is not passed over.
+func (a *audit) start(from uint64) error {
+	from = min(max(from, 1), math.MaxInt64)
+	a.link = from - 1
+	last, ok, err := a.c.number("SELECT first + records - 1 FROM chain WHERE seq < ? ORDER BY seq DESC LIMIT 1", int64(from))
+	if a.done = last; !ok {
+		a.done = math.MinInt64
+	}
+	return err
+}
+
+// extents reads where the next links are.
+func (a *audit) extents() (all []extent, err error) {
+	records := 0
+	enough := errors.New("enough")
+	err = a.c.each("SELECT seq, at, records, digest, hash, first FROM chain WHERE seq > ? ORDER BY seq", func(row []value) error {
+		l, first, err := scanLink(row)
+		if err != nil {
+			return err
+		}
+		all = append(all, extent{l, first})
+		if records += max(l.Records, 1); records >= chunkRecords {
+			return enough
+		}
+		return nil
+	}, int64(a.link))
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return all, err
+}
+
+// merge is the records of all tables in their order.
+type merge struct {
+	a     *audit
+	heads []head
+}
+
+// head is the next row of a table.
+type head struct {
+	*cursor
+	*source
+	seq int64
+}
+
+func (a *audit) merge(first, last int64) (*merge, error) {
+	m := &merge{a: a}
+	for i := range a.sources {
+		c, err := a.c.query(a.sources[i].query, first, last)
+		if err != nil {
+			return nil, errors.Join(err, m.close())
+		}
+		m.heads = append(m.heads, head{cursor: c, source: &a.sources[i]})
+		if err := m.heads[i].advance(); err != nil {
+			return nil, errors.Join(err, m.close())
+		}
+	}
+	return m, nil
+}
+
+func (h *head) advance() error {
+	more, err := h.cursor.next()
+	if err != nil {
+		return fmt.Errorf("table %s: %w", h.table, err)
+	}
+	if h.seq = math.MaxInt64; more { // which no row has
+		h.seq, _ = h.row[0].(int64)
+	}
+	return nil
+}
+
+// next returns the table that has the next row.
+func (m *merge) next() *head {
+	first := &m.heads[0]
+	for i := range m.heads {
+		if m.heads[i].seq < first.seq {
+			first = &m.heads[i]
+		}
+	}
+	return first
+}
+
+// take returns the next record.
+func (m *merge) take() (ledger.Record, error) {
+	h := m.next()
+	r := h.read(h.row, m.a)
+	if m.a.failed != nil {
+		return nil, m.a.failed
+	}
+	return r, h.advance()
+}
+
+func (m *merge) close() (err error) {
+	for _, h := range m.heads {
+		err = errors.Join(err, h.cursor.close())
+	}
+	m.heads = nil
+	return err
+}
+
+// Bodies calls f for each body. The content is valid until f returns; an error of its
+// Read says that the body cannot be unpacked.
+func (d *DB) Bodies(ctx context.Context, f func(ledger.BodyInfo, io.Reader) error) error {
+	c, err := connect(d.opt.Path, readOnly(d.opt.Busy))
+	if err != nil {
+		return d.explain(err)
+	}
+	defer func() { _ = c.close() }() // it only read
+	return eachBody(ctx, c, d.opt.Path, f)
+}
+
+// eachBody is Bodies on a connection of its own.
+func eachBody(ctx context.Context, c *conn, path string, f func(ledger.BodyInfo, io.Reader) error) error {
+	unzip, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(32<<20))
+	if err != nil {
+		return err
+	}
+	defer unzip.Close()
+	for id, more := int64(0), true; more; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var info ledger.BodyInfo
+		var data []byte
+		if id, info, data, more, err = nextBody(c, id); err != nil {
+			return explain(path, err)
+		}
+		if more {
+			if err := f(info, content(unzip, info.Encoding, data)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nextBody reads the body after one.
+func nextBody(c *conn, after int64) (id int64, info ledger.BodyInfo, data []byte, ok bool, err error) {
+	err = c.each("SELECT b.id, b.digest, b.encoding, b.original, b.stored, b.truncated, d.data FROM bodies b LEFT JOIN body_data d ON d.id = b.id WHERE b.id > ? ORDER BY b.id LIMIT 1",
+		func(row []value) error {
+			f := &fields{row: row}
+			id, ok = f.number(), true
+			f.bytes(info.Digest[:])
+			info.Encoding, info.Original, info.Stored, info.Truncated = f.text(), int(f.number()), int(f.number()), f.number() != 0
+			v := f.take()
+			b, isBytes := v.([]byte)
+			f.check(isBytes)
+			if data = b; f.bad > 0 {
+				return fmt.Errorf("body %d: %w", id, errDamaged)
+			}
+			return nil
+		}, after)
+	return id, info, data, ok, err
+}
+
+// content unpacks a body.
+func content(unzip *zstd.Decoder, encoding string, data []byte) io.Reader {
+	switch encoding {
+	case "":
+		return bytes.NewReader(data)
+	case "zstd":
+		if err := unzip.Reset(bytes.NewReader(data)); err != nil {
+			return failingReader{err}
+		}
+		return unzip
+	default:
+		return failingReader{durward.Errorf(durward.Invalid, "ledger", "a body is encoded as %.32q, which is not known", encoding)}
+	}
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
