@@ -43,7 +43,7 @@ func TestLinesPassUntouched(t *testing.T) {
 			`neither is this`,
 			result("7", `"`+strings.Repeat("y", 40<<20)+`"`),
 		} {
-			go s.send(line)
+			go func() { _, _ = io.WriteString(s.conn, line+"\n") }()
 			if got := <-r.out; got != line+"\n" {
 				t.Errorf("the client got %.200q of %d bytes, wanted %.200q", got, len(got), line)
 			}
@@ -194,7 +194,7 @@ func TestNothingIsHandedToAServiceThatDoesNotAnswer(t *testing.T) {
 func TestAServiceThatHangsAtFirst(t *testing.T) {
 	bridged(t, func(r *rig) {
 		r.accept().own("ping")
-		time.Sleep(59 * time.Second) //nolint:forbidigo // in a bubble
+		time.Sleep(59 * time.Second) // in a bubble
 		synctest.Wait()
 		if tries := r.dials(); tries != 1 {
 			t.Fatal(tries)
@@ -227,7 +227,7 @@ func TestTheClientWaitsDuringAnOutage(t *testing.T) {
 						sent.Add(1)
 					}
 				}()
-				time.Sleep(5 * time.Second) //nolint:forbidigo // in a bubble
+				time.Sleep(5 * time.Second) // in a bubble
 				synctest.Wait()
 				// Besides what is queued, one line waits for room, and one may be in a buffer.
 				if n := int(sent.Load()); n < tt.most || n > tt.most+2+(64<<10)/(tt.size+80) {
@@ -272,7 +272,7 @@ func TestAServiceThatEndsAgainAndAgain(t *testing.T) {
 	bridged(t, func(r *rig) {
 		go func() {
 			for conn := range r.dialed {
-				s := &service{t: t, conn: conn}
+				s := &service{t: t, conn: conn, lines: newLines(conn)}
 				_, _ = s.conn.Read(make([]byte, 100))
 				s.die()
 			}
@@ -290,7 +290,7 @@ func TestOutagesAreCountedOneByOne(t *testing.T) {
 	bridged(t, func(r *rig) {
 		s := r.open()
 		for range 50 {
-			time.Sleep(10 * time.Second) //nolint:forbidigo // in a bubble
+			time.Sleep(10 * time.Second) // in a bubble
 			s.die()
 			before := time.Now()
 			s = r.open()
@@ -320,7 +320,7 @@ func TestTheEndOfInput(t *testing.T) {
 		r.send(request("1", "tools/call"))
 		s.got(request("1", "tools/call"))
 		r.hangUp()
-		synctest.Wait()
+		<-s.conn.over
 		s.send(result("1", `{}`))
 		s.die() // as a service does then
 		if err := r.end(); err != nil {

@@ -113,6 +113,7 @@ func (l *link) answer(line []byte, m *wire.Message) (pass bool, n news) {
 		b.hold(e, line)
 		return false, n
 	}
+	b.outage.useful = true
 	b.flights.remove(e)
 	b.session.answered(e, m)
 	return true, n
@@ -206,7 +207,7 @@ func (b *Bridge) acknowledged(p *wire.Params) (hide bool, changes [][]byte) {
 			changes = everything(id, agreed)
 		}
 	}
-	e.acked, e.ack, e.renewed = true, ack, false
+	e.acked, e.ack, e.renewed, e.tries = true, ack, false, 0
 	return hide, changes
 }
 

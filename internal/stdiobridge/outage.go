@@ -18,8 +18,9 @@ const (
 	// patience is how long a service may be away before the bridge gives up.
 	patience = 2 * time.Minute
 	// steady is how long a connection must have stood for its end to be a new
-	// outage. One that breaks sooner goes on with the outage before, so that a
-	// service which ends again and again is not dialled for ever.
+	// outage, if it was of no use to the client. One that breaks sooner goes on with
+	// the outage before, so that a service which ends again and again is not dialled
+	// for ever.
 	steady = 10 * time.Second
 )
 
@@ -31,6 +32,7 @@ type outage struct {
 	began    time.Time // zero: there was none
 	attempts int
 	opened   time.Time // when a connection stood; zero: none did since the last one broke
+	useful   bool      // it brought the client an answer
 	last     error     // why there is none
 }
 
@@ -38,10 +40,10 @@ type outage struct {
 func (o *outage) broke() (stood bool) {
 	now := time.Now()
 	stood = !o.opened.IsZero()
-	if o.began.IsZero() || stood && now.Sub(o.opened) >= steady {
+	if o.began.IsZero() || stood && (o.useful || now.Sub(o.opened) >= steady) {
 		o.began, o.attempts, o.last = now, 0, nil
 	}
-	o.opened = time.Time{}
+	o.opened, o.useful = time.Time{}, false
 	return stood
 }
 

@@ -29,13 +29,14 @@ type rig struct {
 	says    chan string // what goes to in; closed by hangUp
 	hangUp  func()
 	out     chan string // lines that the client got; closed at the end
-	dialed  chan net.Conn
+	dialed  chan *theirEnd
 	ended   chan error
 	outRead *io.PipeReader
 	cancel  context.CancelFunc
 
 	mu     sync.Mutex // guards all below
 	absent bool       // nobody listens
+	mute   bool       // says is closed
 	tries  int        // how often was dialled
 	said   []string
 }
@@ -58,7 +59,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	inRead, in := io.Pipe()
 	outRead, out := io.Pipe()
-	r := &rig{t: t, in: in, says: make(chan string, 1<<10), out: make(chan string, 1<<14), dialed: make(chan net.Conn, 1), ended: make(chan error, 1), outRead: outRead}
+	r := &rig{t: t, in: in, says: make(chan string, 1<<13), out: make(chan string, 1<<14), dialed: make(chan *theirEnd, 1), ended: make(chan error, 1), outRead: outRead}
 	b, err := stdiobridge.New(stdiobridge.Options{In: inRead, Out: out, Dial: r.dial, Say: func(text string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -75,7 +76,12 @@ func newRig(t *testing.T) *rig {
 		inRead.Close()
 		r.ended <- err
 	}()
-	r.hangUp = sync.OnceFunc(func() { close(r.says) })
+	r.hangUp = sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.mute = true
+		close(r.says)
+	})
 	go func() {
 		defer in.Close()
 		for line := range r.says {
@@ -110,12 +116,29 @@ func (r *rig) dial(ctx context.Context, _ time.Duration) (io.ReadWriteCloser, er
 		return nil, errAbsent
 	}
 	ours, theirs := net.Pipe()
+	said := make(chan struct{})
 	select {
-	case r.dialed <- theirs:
-		return ours, nil
+	case r.dialed <- &theirEnd{theirs, said}:
+		return &ourEnd{ours, sync.OnceFunc(func() { close(said) })}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// ourEnd is a connection of which one side can be closed alone, at least in name.
+type ourEnd struct {
+	net.Conn
+	sayEnd func()
+}
+
+func (o *ourEnd) CloseWrite() error {
+	o.sayEnd()
+	return nil
+}
+
+type theirEnd struct {
+	net.Conn
+	over chan struct{} // closed when the bridge has closed its side
 }
 
 // dials is how often the bridge has dialled.
@@ -135,7 +158,11 @@ func (r *rig) listen(yes bool) {
 func (r *rig) send(lines ...string) {
 	r.t.Helper()
 	for _, line := range lines {
-		r.says <- line + "\n"
+		r.mu.Lock()
+		if !r.mute {
+			r.says <- line + "\n" // there is always room
+		}
+		r.mu.Unlock()
 	}
 }
 
@@ -174,7 +201,7 @@ func (r *rig) end() error {
 // service is one connection as a service sees it.
 type service struct {
 	t     *testing.T
-	conn  net.Conn
+	conn  *theirEnd
 	lines *bufio.Reader
 }
 
@@ -182,8 +209,10 @@ type service struct {
 func (r *rig) accept() *service {
 	conn := <-r.dialed
 	r.t.Cleanup(func() { conn.Close() })
-	return &service{t: r.t, conn: conn, lines: bufio.NewReaderSize(conn, 64<<10)}
+	return &service{t: r.t, conn: conn, lines: newLines(conn)}
 }
+
+func newLines(conn io.Reader) *bufio.Reader { return bufio.NewReaderSize(conn, 64<<10) }
 
 // open accepts a connection and answers what is asked first.
 func (r *rig) open() *service {
