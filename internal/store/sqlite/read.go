@@ -11,6 +11,7 @@ import (
 	"modernc.org/sqlite"
 
 	"durward"
+	"durward/ledger"
 )
 
 // Reader answers questions about a ledger file. It is safe for concurrent use, in any
@@ -46,6 +47,9 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	}
 	return r, nil
 }
+
+// OpenReader opens a reader of the file. Whoever opens it closes it.
+func (d *DB) OpenReader(ctx context.Context) (*Reader, error) { return OpenReader(ctx, d.opt.Path) }
 
 // Close waits for the questions that are being answered and closes all connections.
 func (r *Reader) Close() error {
@@ -199,6 +203,8 @@ func checkReadable(c *conn, path string) error {
 	}
 	return nil
 }
+
+var _ ledger.Reader = (*Reader)(nil)
 
 // schemaVersion is the number of the newest migration.
 const schemaVersion = 1

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql/driver"
 	"slices"
 
 	"durward"
@@ -65,7 +64,7 @@ func readCosts(c *conn, sp span) (seqs []int64, k costs, ok bool, err error) {
 
 // blob returns the data of a row of segments, nil if it is not there.
 func (c *conn) blob(key int64) (data []byte, err error) {
-	err = c.each("SELECT data FROM segments WHERE key = ?", func(row []driver.Value) error {
+	err = c.each("SELECT data FROM segments WHERE key = ?", func(row []value) error {
 		data, _ = row[0].([]byte)
 		return nil
 	}, key)
@@ -106,7 +105,7 @@ func (r *otherRow) resolve(c *conn) error {
 	if r.call == "" {
 		return nil
 	}
-	err := c.each("SELECT c.session, i.trace FROM intents i JOIN callers c ON c.id = i.caller WHERE i.id = ?", func(row []driver.Value) error {
+	err := c.each("SELECT c.session, i.trace FROM intents i JOIN callers c ON c.id = i.caller WHERE i.id = ?", func(row []value) error {
 		r.session, _ = idText(row[0])
 		trace, _ := row[1].([]byte)
 		r.trace = string(trace)
@@ -132,7 +131,7 @@ func (x *index) load(c *conn) error {
 		return err
 	}
 	found := false
-	err := c.each("SELECT 1 FROM session_starts WHERE sandbox <> '' LIMIT 1", func([]driver.Value) error {
+	err := c.each("SELECT 1 FROM session_starts WHERE sandbox <> '' LIMIT 1", func([]value) error {
 		found = true
 		return nil
 	})
@@ -168,7 +167,7 @@ func checkVersion(c *conn) error {
 
 // spans calls f for the segments of a table, the oldest first.
 func (c *conn) spans(st stream, f func(span) error) error {
-	return c.each("SELECT key, data FROM segments WHERE key BETWEEN ? AND ? ORDER BY key", func(row []driver.Value) error {
+	return c.each("SELECT key, data FROM segments WHERE key BETWEEN ? AND ? ORDER BY key", func(row []value) error {
 		key, _ := row[0].(int64)
 		data, _ := row[1].([]byte)
 		sp, err := readSpan(key, data)
@@ -191,7 +190,7 @@ func (x *index) loadCalls(c *conn) error {
 	})
 	for err == nil {
 		n := 0
-		err = c.each(loadCallsSQL, func(row []driver.Value) error {
+		err = c.each(loadCallsSQL, func(row []value) error {
 			n++
 			last = row[0].(int64)
 			return x.loadCall(row)
@@ -211,7 +210,7 @@ FROM intents i JOIN callers c ON c.id = i.caller JOIN targets t ON t.id = i.targ
 LEFT JOIN outcomes o ON o.call = i.seq
 WHERE i.seq > ? ORDER BY i.seq LIMIT ?`
 
-func (x *index) loadCall(row []driver.Value) error {
+func (x *index) loadCall(row []value) error {
 	text := func(n int) string { s, _ := row[n].(string); return s }
 	number := func(n int) int64 { v, _ := row[n].(int64); return v }
 	id, _ := idText(row[1])
@@ -245,7 +244,7 @@ func (x *index) loadOpen(c *conn, sp span) error {
 			continue
 		}
 		err := c.each("SELECT i.id, o.status, o.duration, o.bytes_out FROM intents i LEFT JOIN outcomes o ON o.call = i.seq WHERE i.seq = ?",
-			func(row []driver.Value) error {
+			func(row []value) error {
 				if status, ok := row[1].(string); ok {
 					duration, _ := row[2].(int64)
 					bytes, _ := row[3].(int64)
@@ -290,7 +289,7 @@ func (x *index) loadOthers(c *conn, st stream) error {
 	})
 	for err == nil {
 		n := 0
-		err = c.each(loadOthersSQL(st), func(row []driver.Value) error {
+		err = c.each(loadOthersSQL(st), func(row []value) error {
 			n++
 			last, _ = row[0].(int64)
 			r := otherRow{seq: last}

@@ -1,9 +1,5 @@
 package sqlite
 
-import (
-	"database/sql/driver"
-)
-
 // outcomes leaves the rows whose outcome matches, and those of which the segment does
 // not know it: these are doubtful.
 func (s *search) outcomes(sp span, rows, doubtful *set) error {
@@ -125,7 +121,7 @@ func (s *search) readSeqs(sp span) ([]int64, error) {
 // ended looks at the outcome of a call itself.
 func (s *search) ended(call int64) (ok bool, err error) {
 	ok = s.minDuration <= 0 && (s.status == "" || s.status == string(statusDispatched))
-	err = s.each("SELECT status, duration FROM outcomes WHERE call = ?", func(row []driver.Value) error {
+	err = s.each("SELECT status, duration FROM outcomes WHERE call = ?", func(row []value) error {
 		status, _ := row[0].(string)
 		duration, _ := row[1].(int64)
 		ok = (s.status == "" || s.status == status) && duration >= s.minDuration

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"cmp"
 	"container/heap"
-	"database/sql/driver"
 	"errors"
 	"slices"
 )
@@ -26,8 +25,8 @@ type want struct {
 	status      string // of calls
 	minDuration int64  // of calls, microseconds
 
-	tail string // query of seq and at of rows that match and have ? < seq <= ?
-	args []driver.Value
+	from callsFrom // of calls
+	tail string    // query of seq and at of rows that match and have ? < seq <= ?
 }
 
 type wantTerm struct {
@@ -200,25 +199,29 @@ const tailStep = 32 << 10
 
 // readTail looks through the rows that are in no segment.
 func (s *search) readTail(last int64) error {
+	return s.eachTail(s.tail, last, func(row []value) error {
+		p := point{}
+		p.seq, _ = row[0].(int64)
+		p.at, _ = row[1].(int64)
+		if s.matches(p) {
+			s.found.add(p)
+		}
+		return nil
+	})
+}
+
+// eachTail calls f for the rows of a query that come after a segment.
+func (s *search) eachTail(query string, last int64, f func(row []value) error) error {
 	newest, err := s.number("SELECT max(seq) FROM " + tableOf(s.stream))
 	if err != nil {
 		return err
 	}
 	last = max(last, s.floor-1)
-	args := append(slices.Clone(s.args), nil, nil)
+	args := append(slices.Clone(s.from.args), nil, nil)
 	for newest > last {
 		from := max(last, newest-tailStep)
-		args[len(s.args)], args[len(s.args)+1] = from, newest
-		err := s.each(s.tail, func(row []driver.Value) error {
-			p := point{}
-			p.seq, _ = row[0].(int64)
-			p.at, _ = row[1].(int64)
-			if s.matches(p) {
-				s.found.add(p)
-			}
-			return nil
-		}, args...)
-		if err != nil {
+		args[len(args)-2], args[len(args)-1] = from, newest
+		if err := s.each(query, f, args...); err != nil {
 			return err
 		}
 		newest = from

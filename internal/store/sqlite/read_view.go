@@ -15,7 +15,7 @@ type view struct {
 }
 
 // query begins to read the rows of a query.
-func (v *view) query(text string, args ...driver.Value) (driver.Rows, error) {
+func (v *view) query(text string, args ...value) (driver.Rows, error) {
 	s, err := v.c.stmt(text)
 	if err != nil {
 		return nil, err
@@ -24,12 +24,12 @@ func (v *view) query(text string, args ...driver.Value) (driver.Rows, error) {
 }
 
 // each calls f for each row of a query; the row is only valid until f returns.
-func (v *view) each(text string, f func(row []driver.Value) error, args ...driver.Value) error {
+func (v *view) each(text string, f func(row []value) error, args ...value) error {
 	rows, err := v.query(text, args...)
 	if err != nil {
 		return err
 	}
-	row := make([]driver.Value, len(rows.Columns()))
+	row := make([]value, len(rows.Columns()))
 	for err == nil {
 		if err = v.ctx.Err(); err != nil {
 			break
@@ -45,8 +45,8 @@ func (v *view) each(text string, f func(row []driver.Value) error, args ...drive
 }
 
 // number returns the number that a query gives, 0 when there is none.
-func (v *view) number(text string, args ...driver.Value) (n int64, err error) {
-	err = v.each(text, func(row []driver.Value) error {
+func (v *view) number(text string, args ...value) (n int64, err error) {
+	err = v.each(text, func(row []value) error {
 		n, _ = row[0].(int64)
 		return nil
 	}, args...)
@@ -55,7 +55,7 @@ func (v *view) number(text string, args ...driver.Value) (n int64, err error) {
 
 // blob returns the data of a row of segments, nil if it is not there.
 func (v *view) blob(key int64) (data []byte, err error) {
-	err = v.each("SELECT data FROM segments WHERE key = ?", func(row []driver.Value) error {
+	err = v.each("SELECT data FROM segments WHERE key = ?", func(row []value) error {
 		data, _ = row[0].([]byte)
 		return nil
 	}, key)
@@ -70,7 +70,7 @@ const segmentsSQL = "SELECT key, data FROM segments WHERE key >= ? AND key <= ? 
 // segmentCursor reads one row of each segment that has it, the newest first.
 type segmentCursor struct {
 	rows  driver.Rows
-	row   [2]driver.Value
+	row   [2]value
 	first int64 // seq of the first row of the segment that the row is of
 	data  []byte
 	done  bool

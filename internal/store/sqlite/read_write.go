@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql/driver"
 	"encoding/binary"
 	"slices"
 )
@@ -244,7 +243,7 @@ func sandboxesOf(c *conn, session string) ([]string, error) {
 		return nil, nil
 	}
 	var names []string
-	err := c.each("SELECT DISTINCT sandbox FROM session_starts WHERE id = ? AND sandbox <> ''", func(row []driver.Value) error {
+	err := c.each("SELECT DISTINCT sandbox FROM session_starts WHERE id = ? AND sandbox <> ''", func(row []value) error {
 		name, _ := row[0].(string)
 		names = append(names, name)
 		return nil

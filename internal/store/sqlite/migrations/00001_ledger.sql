@@ -38,8 +38,6 @@ CREATE TABLE callers (
     last           INTEGER NOT NULL, -- see bodies
     UNIQUE (session, principal, entrance, process, client, client_version, route, era)
 ) STRICT;
-CREATE INDEX callers_principal ON callers (principal);
-CREATE INDEX callers_entrance ON callers (entrance);
 
 CREATE TABLE targets (
     id        INTEGER PRIMARY KEY,
@@ -53,10 +51,6 @@ CREATE TABLE targets (
     last      INTEGER NOT NULL, -- see bodies
     UNIQUE (server, method, tool, full_name, origin, transport, risk)
 ) STRICT;
-CREATE INDEX targets_method ON targets (method);
-CREATE INDEX targets_tool ON targets (tool);
-CREATE INDEX targets_full_name ON targets (full_name);
-CREATE INDEX targets_origin ON targets (origin);
 
 CREATE TABLE verdicts (
     id     INTEGER PRIMARY KEY,
@@ -67,7 +61,6 @@ CREATE TABLE verdicts (
     last   INTEGER NOT NULL, -- see bodies
     UNIQUE (rule, action, layer, reason)
 ) STRICT;
-CREATE INDEX verdicts_action ON verdicts (action);
 
 CREATE TABLE intents (
     seq      INTEGER PRIMARY KEY,
@@ -153,6 +146,7 @@ CREATE TABLE session_starts (
     policy         TEXT NOT NULL
 ) STRICT;
 CREATE INDEX session_starts_id ON session_starts (id);
+CREATE INDEX session_starts_sandbox ON session_starts (sandbox) WHERE sandbox <> '';
 
 CREATE TABLE session_ends (
     seq    INTEGER PRIMARY KEY,
@@ -216,9 +210,6 @@ CREATE TABLE events (
     what    TEXT NOT NULL,
     detail  TEXT NOT NULL
 ) STRICT;
-CREATE INDEX events_sandbox ON events (sandbox) WHERE sandbox <> '';
-CREATE INDEX events_session ON events (session) WHERE session IS NOT NULL;
-CREATE INDEX events_trace ON events (trace) WHERE trace IS NOT NULL;
 
 CREATE TABLE changes (
     seq      INTEGER PRIMARY KEY,

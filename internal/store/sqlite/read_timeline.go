@@ -1,0 +1,244 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"durward"
+	"durward/ledger"
+)
+
+// Bounds of a page of a timeline.
+const (
+	momentsDefault = 200
+	momentsMost    = 2000
+)
+
+// Timeline returns a page of everything that happened, in the order of time, the newest
+// first: each table is searched for as many rows as the page has. With a session, a
+// sandbox or a trace only what belongs to it is shown, and nothing that belongs to none.
+func (r *Reader) Timeline(ctx context.Context, f ledger.TimelineFilter) (ledger.TimelinePage, error) {
+	limit, err := limitOf(f.Limit, momentsDefault, momentsMost)
+	if err != nil {
+		return ledger.TimelinePage{}, err
+	}
+	wants, err := wantMoments(&f)
+	if err != nil {
+		return ledger.TimelinePage{}, err
+	}
+	var page ledger.TimelinePage
+	err = r.view(ctx, func(v *view) (err error) {
+		page, err = v.moments(wants, limit)
+		return err
+	})
+	return page, err
+}
+
+// moments searches all tables and reads the newest of what was found.
+func (v *view) moments(wants []*want, limit int) (ledger.TimelinePage, error) {
+	type found struct {
+		point
+		stream
+	}
+	var all []found
+	for _, w := range wants {
+		w.limit = limit + 1
+		points, err := v.search(w)
+		if err != nil {
+			return ledger.TimelinePage{}, err
+		}
+		for _, p := range points {
+			all = append(all, found{p, w.stream})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return b.compare(a.point) })
+	var page ledger.TimelinePage
+	for i, x := range all {
+		if i == limit {
+			page.Next = cursorOf(all[limit-1].point)
+			break
+		}
+		if err := v.moment(x.stream, x.seq, &page); err != nil {
+			return ledger.TimelinePage{}, err
+		}
+	}
+	return page, nil
+}
+
+// The layers of a timeline, and those of events that they show.
+const (
+	layerTool     = "tool"
+	layerNet      = "net"
+	layerExec     = "exec"
+	layerFS       = "fs"
+	layerSandbox  = "sandbox"
+	layerSecurity = "security"
+	layerChange   = "change"
+)
+
+// timelineLayer is which tables a layer shows, and events of which layer.
+type timelineLayer struct {
+	name    string
+	streams []stream
+	events  string
+}
+
+func layers() []timelineLayer {
+	return []timelineLayer{
+		{layerTool, []stream{streamCalls}, ""},
+		{layerNet, []stream{streamFlows}, "network"},
+		{layerExec, nil, "exec"},
+		{layerFS, nil, "file"},
+		{layerSandbox, nil, "sandbox"},
+		{layerSecurity, []stream{streamDecisions, streamApprovals}, ""},
+		{layerChange, []stream{streamChanges, streamNotes}, ""},
+	}
+}
+
+// wantMoments makes the searches of a filter.
+func wantMoments(f *ledger.TimelineFilter) ([]*want, error) {
+	before, err := readCursor(f.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	var terms []wantTerm
+	if f.TraceID != "" {
+		trace, ok := traceHex(f.TraceID)
+		if !ok {
+			return nil, durward.Errorf(durward.Invalid, "ledger", "the trace id %.64q is not 32 hexadecimal digits", f.TraceID)
+		}
+		terms = append(terms, wantTerm{fieldTrace, trace})
+	}
+	if f.Session != "" {
+		terms = append(terms, wantTerm{fieldSession, string(f.Session)})
+	}
+	if f.Sandbox != "" {
+		terms = append(terms, wantTerm{fieldSandbox, f.Sandbox})
+	}
+	streams, err := streamsOf(f.Layers)
+	if err != nil {
+		return nil, err
+	}
+	var wants []*want
+	for _, s := range streams {
+		if len(terms) > 0 && (s.stream == streamChanges || s.stream == streamNotes) {
+			continue // they belong to none of these
+		}
+		w := &want{stream: s.stream, since: ceilMicros(f.Since), until: ceilMicros(f.Until), before: before, terms: slices.Clone(terms)}
+		if s.layer != "" {
+			w.terms = append(w.terms, wantTerm{fieldLayer, s.layer})
+		}
+		w.tail, w.from.args = tailOf(w)
+		wants = append(wants, w)
+	}
+	return wants, nil
+}
+
+// layerStream is a table that is shown, and the only layer of it, if not all are.
+type layerStream struct {
+	stream
+	layer string
+}
+
+func streamsOf(names []string) ([]layerStream, error) {
+	var out []layerStream
+	for _, l := range layers() {
+		if len(names) > 0 && !slices.Contains(names, l.name) {
+			continue
+		}
+		for _, s := range l.streams {
+			out = append(out, layerStream{s, ""})
+		}
+		if l.events != "" && len(names) > 0 {
+			out = append(out, layerStream{streamEvents, l.events})
+		}
+	}
+	if len(names) == 0 {
+		out = append(out, layerStream{streamEvents, ""})
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(layers(), func(l timelineLayer) bool { return l.name == name }) {
+			return nil, durward.Errorf(durward.Invalid, "ledger", "the layer %.64q is not one of tool, net, exec, fs, sandbox, security, change", name)
+		}
+	}
+	return out, nil
+}
+
+// tailOf makes the query for rows that are in no segment. Of what is joined only the
+// rows that belong to those between two seq are read:
+//
+//	SEARCH x USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)
+//	SEARCH i USING INDEX intents_id (id=?)
+//	SEARCH c USING INTEGER PRIMARY KEY (rowid=?)
+//	SEARCH s USING INDEX session_starts_id (id=?)
+func tailOf(w *want) (query string, args []value) {
+	query = "SELECT x.seq, x.at FROM " + tableOf(w.stream) + " x"
+	columns := map[field]string{fieldTrace: "x.trace = ?", fieldSession: "x.session = ?", fieldSandbox: "x.sandbox = ?", fieldLayer: "x.layer = ?"}
+	if len(w.terms) > 0 && w.stream != streamEvents {
+		columns = map[field]string{
+			fieldTrace: "i.trace = ?", fieldSession: "c.session = ?",
+			fieldSandbox: "EXISTS (SELECT 1 FROM session_starts s WHERE s.id = c.session AND s.sandbox = ?)",
+		}
+		if w.stream == streamCalls {
+			query = "SELECT i.seq, i.at FROM intents i CROSS JOIN callers c ON c.id = i.caller"
+		} else {
+			query += " CROSS JOIN intents i ON i.id = x.call CROSS JOIN callers c ON c.id = i.caller"
+		}
+	}
+	row := "x"
+	if w.stream == streamCalls && len(w.terms) > 0 {
+		row = "i"
+	}
+	query += " WHERE "
+	for _, t := range w.terms {
+		query += columns[t.field] + " AND "
+		switch t.field {
+		case fieldTrace:
+			args = append(args, []byte(t.value))
+		case fieldSession:
+			args = append(args, idValue(t.value))
+		default:
+			args = append(args, t.value)
+		}
+	}
+	return query + row + ".seq > ? AND " + row + ".seq <= ?", args
+}
+
+// moment reads one row.
+func (v *view) moment(st stream, seq int64, page *ledger.TimelinePage) error {
+	if st == streamCalls {
+		row, err := v.call(seq)
+		if err == nil && row != nil {
+			page.Moments = append(page.Moments, callMoment(row))
+		}
+		return err
+	}
+	return v.each(momentSQL(st), func(columns []value) error {
+		c := cells{row: columns}
+		m := ledger.Moment{At: c.time()}
+		trace := [16]byte{}
+		switch c.bytes(trace[:]); st {
+		case streamDecisions:
+			m.Layer, m.Ref, m.Status = layerSecurity, c.id(), c.text()
+			m.Summary = decisionSummary(c.text(), c.text(), c.text(), c.text())
+		case streamApprovals:
+			m.Layer, m.Ref, m.Status = layerSecurity, c.text(), c.text()
+			m.Summary = approvalSummary(c.id(), c.text(), c.text(), c.text())
+		case streamFlows:
+			m.Layer, m.Ref, m.Status = layerNet, c.id(), c.text()
+			m.Summary = flowSummary(c.text(), c.text(), c.number(), c.text(), c.number())
+		case streamEvents:
+			m.Layer, m.Ref, m.Summary = eventLayer(c.text()), c.text(), joined(" ", c.text(), c.text())
+		case streamChanges:
+			m.Layer, m.Ref, m.Summary = layerChange, c.text(), joined(" ", c.text(), c.text(), c.text())
+		default:
+			m.Layer, m.Summary = layerChange, joined(": ", c.text(), c.text())
+		}
+		if m.Summary = shorten(m.Summary); trace != [16]byte{} {
+			m.TraceID = fmt.Sprintf("%x", trace)
+		}
+		page.Moments = append(page.Moments, m)
+		return c.err("record", seq)
+	}, seq)
+}
