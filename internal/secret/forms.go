@@ -2,6 +2,7 @@ package secret
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -10,7 +11,8 @@ import (
 )
 
 // forms lists the ways in which text may stand in what others write: as it is,
-// inside JSON strings (also JSON within JSON), in URLs, and in base64.
+// inside JSON strings (also JSON within JSON), in URLs, in base64 and in hexadecimal
+// digits. Where encoders escape what they need not, [escaped] finds it.
 func forms(text string) []string {
 	out := []string{text}
 	escaped := jsonForms(text)
@@ -19,7 +21,9 @@ func forms(text string) []string {
 		out = append(out, jsonForms(once)...)
 	}
 	out = append(out, urlForms(text)...)
-	return append(out, base64Forms(text)...)
+	out = append(out, base64Forms(text)...)
+	digits := hex.EncodeToString([]byte(text))
+	return append(out, digits, strings.ToUpper(digits))
 }
 
 // jsonForms gives the escapes that encoders differ in: HTML characters, the
@@ -59,8 +63,8 @@ func ascii(text string) string {
 }
 
 func unicodeEscape(r rune) string {
-	hex := strconv.FormatInt(int64(r), 16)
-	return `\u` + strings.Repeat("0", 4-len(hex)) + hex
+	digits := strconv.FormatInt(int64(r), 16)
+	return `\u` + strings.Repeat("0", 4-len(digits)) + digits
 }
 
 func urlForms(text string) []string {

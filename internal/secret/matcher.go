@@ -1,29 +1,20 @@
 package secret
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 )
 
 // MinLength is the length in bytes below which a value is not looked for: it is
 // no secret, and masking it would damage every text.
 const MinLength = 4
 
-// Matcher masks known values in text, in the forms they take in JSON, in URLs
-// and in base64. It is immutable and safe for concurrent use. The nil Matcher
-// knows no value.
+// Matcher masks known values in text, in the forms they take in JSON, in URLs, in
+// base64 and in hexadecimal digits. It is immutable and safe for concurrent use. The
+// nil Matcher knows no value.
 type Matcher struct {
 	values *index // behind a pointer, as in Value
-}
-
-// index holds what is looked for by its first four bytes, longest first, so that
-// a value which contains another is masked as a whole.
-type index struct {
-	maybe   [1 << 10]uint64 // a bit for the hash of each four bytes something begins with
-	byStart map[uint32][]string
 }
 
 // NewMatcher makes a Matcher of values. Those shorter than MinLength are left out.
@@ -37,41 +28,21 @@ func NewMatcher(values ...Value) *Matcher {
 			all[form] = true
 		}
 	}
-	ix := &index{byStart: make(map[uint32][]string)}
-	for form := range all {
-		four := start(form)
-		word, bit := place(four)
-		ix.maybe[word] |= bit
-		ix.byStart[four] = append(ix.byStart[four], form)
-	}
-	for _, list := range ix.byStart {
-		slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	}
-	return &Matcher{values: ix}
+	return &Matcher{values: newIndex(all)}
 }
 
-func (m *Matcher) empty() bool { return m == nil || len(m.values.byStart) == 0 }
-
-func start[T string | []byte](data T) uint32 {
-	return uint32(data[0]) | uint32(data[1])<<8 | uint32(data[2])<<16 | uint32(data[3])<<24
-}
-
-// place is where the bit of four bytes is: their hash (multiplication by 2^32/φ).
-func place(four uint32) (word int, bit uint64) {
-	hash := four * 0x9e3779b1 >> 16
-	return int(hash >> 6), 1 << (hash & 63)
-}
+func (m *Matcher) empty() bool { return m == nil || len(m.values.forms) == 0 }
 
 // Text returns text with every known value replaced by Mask.
 func (m *Matcher) Text(text string) string {
 	if m.empty() {
 		return text
 	}
-	out, found := replace(m.values, text)
-	if !found {
-		return text
+	data := []byte(text)
+	if found := find(m.values, data); found != nil {
+		return string(replace(data, found))
 	}
-	return string(out)
+	return text
 }
 
 // Bytes is Text for bytes. The result is data itself when nothing was found; data
@@ -80,54 +51,44 @@ func (m *Matcher) Bytes(data []byte) []byte {
 	if m.empty() {
 		return data
 	}
-	out, found := replace(m.values, data)
-	if !found {
-		return data
+	if found := find(m.values, data); found != nil {
+		return replace(data, found)
 	}
-	return out
+	return data
 }
 
 // Find reports whether data holds a known value.
-func (m *Matcher) Find(data []byte) bool {
-	if m.empty() {
-		return false
-	}
-	_, length := next(m.values, data, 0)
-	return length > 0
-}
+func (m *Matcher) Find(data []byte) bool { return !m.empty() && find(m.values, data) != nil }
 
 // Format hides what is looked for, whatever the verb.
 func (*Matcher) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, Mask) } // fmt reports what goes wrong
 
-func replace[T string | []byte](ix *index, data T) (out []byte, found bool) {
-	copied := 0
-	for {
-		at, length := next(ix, data, copied)
-		if length == 0 {
-			break
+// span is where a value stands.
+type span struct{ from, to int }
+
+// find returns where values stand, in order and apart from each other.
+func find(ix *index, data []byte) []span {
+	found := escaped(ix, data, plain(ix, data, nil))
+	if len(found) < 2 {
+		return found
+	}
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	apart := found[:1]
+	for _, s := range found[1:] {
+		if last := &apart[len(apart)-1]; s.from < last.to {
+			last.to = max(last.to, s.to)
+		} else {
+			apart = append(apart, s)
 		}
-		out = append(append(out, data[copied:at]...), Mask...)
-		copied, found = at+length, true
 	}
-	if !found {
-		return nil, false
-	}
-	return append(out, data[copied:]...), true
+	return apart
 }
 
-// next returns where the first known value at or after from is, and its length;
-// 0 if there is none.
-func next[T string | []byte](ix *index, data T, from int) (at, length int) {
-	for i := from; i+MinLength <= len(data); i++ {
-		four := start(data[i : i+MinLength])
-		if word, bit := place(four); ix.maybe[word]&bit == 0 {
-			continue
-		}
-		for _, form := range ix.byStart[four] {
-			if len(form) <= len(data)-i && string(data[i:i+len(form)]) == form {
-				return i, len(form)
-			}
-		}
+func replace(data []byte, found []span) (out []byte) {
+	copied := 0
+	for _, s := range found {
+		out = append(append(out, data[copied:s.from]...), Mask...)
+		copied = s.to
 	}
-	return 0, 0
+	return append(out, data[copied:]...)
 }

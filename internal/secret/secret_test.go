@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/gob"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -103,6 +104,8 @@ func TestMatcherMasksEveryForm(t *testing.T) {
 		"basic authentication": base64.StdEncoding.EncodeToString([]byte("user:" + text + "\n")),
 		"offset 1":             base64.StdEncoding.EncodeToString([]byte("u" + text)),
 		"offset 2":             base64.RawURLEncoding.EncodeToString([]byte("uu" + text + "12")),
+		"hexadecimal":          hex.EncodeToString([]byte(text)),
+		"hexadecimal, upper":   strings.ToUpper(hex.EncodeToString([]byte(text))),
 	} {
 		got := m.Text("<" + in + ">")
 		if !strings.HasPrefix(got, "<") || !strings.HasSuffix(got, ">") || !strings.Contains(got, secret.Mask) || strings.Contains(got, "3cr3t") {
@@ -199,17 +202,4 @@ func FuzzMatcher(f *testing.F) {
 			t.Fatalf("%q is left in %q", value, got)
 		}
 	})
-}
-
-func BenchmarkMatcherBytes(b *testing.B) {
-	var values []secret.Value
-	for i := range 32 {
-		values = append(values, secret.New(fmt.Sprintf("token-%d-abcdefghijkl", i)))
-	}
-	m := secret.NewMatcher(values...)
-	data := bytes.Repeat([]byte("The quick brown fox jumps over the lazy dog. "), 1<<10)
-	b.SetBytes(int64(len(data)))
-	for b.Loop() {
-		m.Bytes(data)
-	}
 }
