@@ -9,16 +9,19 @@ import (
 
 // Status is what a service says of itself.
 type Status struct {
-	Version    string                 `json:"version"`
-	PID        int                    `json:"pid"`
-	Address    string                 `json:"address"`               // of HTTP; empty when it does not listen
-	APIAddress string                 `json:"api_address,omitempty"` // of the service API by TCP; empty when it is on the unix socket only
-	Started    time.Time              `json:"started"`
-	Policy     string                 `json:"policy"` // what decides calls
-	Ledger     string                 `json:"ledger"` // where calls are recorded
-	Sessions   int                    `json:"sessions"`
-	Config     ConfigStatus           `json:"config"`
-	Servers    []durward.ServerStatus `json:"servers"`
+	Version    string    `json:"version"`
+	PID        int       `json:"pid"`
+	Address    string    `json:"address"`               // of HTTP; empty when it does not listen
+	APIAddress string    `json:"api_address,omitempty"` // of the service API by TCP; empty when it is on the unix socket only
+	Started    time.Time `json:"started"`
+	Policy     string    `json:"policy"` // what decides calls
+	Ledger     string    `json:"ledger"` // where calls are recorded
+	// LedgerProblem says why no call can be recorded, so that all are refused; empty
+	// when they can.
+	LedgerProblem string                 `json:"ledger_problem,omitempty"`
+	Sessions      int                    `json:"sessions"`
+	Config        ConfigStatus           `json:"config"`
+	Servers       []durward.ServerStatus `json:"servers"`
 }
 
 // ConfigStatus says which configuration runs.

@@ -24,12 +24,13 @@ type Service interface {
 	Ready() error
 }
 
-// Servers changes which servers there are, in the user's configuration file.
+// Servers changes which servers there are, in the user's configuration file. What
+// changes something here is told by whom, for the record.
 type Servers interface {
-	Add(ctx context.Context, s client.NewServer) (*client.Server, error)
-	Remove(ctx context.Context, name string) error
+	Add(ctx context.Context, by durward.Caller, s client.NewServer) (*client.Server, error)
+	Remove(ctx context.Context, by durward.Caller, name string) error
 	// Enable writes whether a server is enabled; then its state is returned.
-	Enable(ctx context.Context, name string, enabled bool) (*client.Server, error)
+	Enable(ctx context.Context, by durward.Caller, name string, enabled bool) (*client.Server, error)
 }
 
 // Steering looks at servers and steers them.
@@ -52,8 +53,8 @@ type Offer interface {
 type Configuration interface {
 	Config() client.Config
 	Validate(text string) client.Validated
-	// Reload reads the configuration anew.
-	Reload() error
+	// ReloadBy reads the configuration anew.
+	ReloadBy(by durward.Caller) error
 }
 
 // Keys looks at and rotates the keys that seal what clients carry. No method gives
@@ -62,7 +63,7 @@ type Keys interface {
 	List() client.Keys
 	// Rotate has a new key seal and returns what List does then. The error is of
 	// kind Conflict if the keys stand in the configuration.
-	Rotate() (client.Keys, error)
+	Rotate(by durward.Caller) (client.Keys, error)
 }
 
 // Options configure the API. All are required but those that say otherwise.
@@ -73,6 +74,8 @@ type Options struct {
 	Offer         Offer
 	Configuration Configuration
 	Keys          Keys
+	Ledger        Ledger
+	Custody       Custody
 	// Watch has f called with what happens until stop is called. f does not block.
 	Watch func(f func(client.Event)) (stop func())
 	// Authorize says who sends a request and what that caller may do, or why it may
@@ -112,8 +115,10 @@ func New(opt Options) http.Handler {
 	// These two say yes or no and nothing else: anybody may ask.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if opt.Service.Ready() != nil {
+		if err := opt.Service.Ready(); err != nil {
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(err.Error() + "\n")) // the client is gone if this fails
 		}
 	})
 	return mux

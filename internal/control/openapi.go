@@ -121,7 +121,7 @@ func (d *document) success(r route) (object, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.stream == "" || r.body != nil {
+		if r.stream == "" || r.body != nil || r.also {
 			content["application/json"] = object{"schema": ref}
 		}
 		if r.stream != "" {

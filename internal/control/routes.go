@@ -18,6 +18,7 @@ type route struct {
 	answer       any // zero value of the JSON answer's type; nil: none
 	status       int // on success; default 200
 	stream       string
+	also         bool   // it answers with JSON too, unless a stream is asked for
 	media        string // of the answer, if it is not JSON
 	serve        func(*api, http.ResponseWriter, *request) error
 }
@@ -28,7 +29,7 @@ type query struct{ name, doc string }
 // routes is the whole service API. What only shows needs [Read]; what changes,
 // calls, reads what the caller names, or keeps the service busy needs [Operate].
 func routes() []route {
-	return append(append(serviceRoutes(), serverRoutes()...), offerRoutes()...)
+	return append(append(append(serviceRoutes(), serverRoutes()...), offerRoutes()...), ledgerRoutes()...)
 }
 
 func serviceRoutes() []route {

@@ -22,8 +22,8 @@ func (a *api) validate(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, a.opt.Configuration.Validate(in.Text))
 }
 
-func (a *api) reload(w http.ResponseWriter, _ *request) error {
-	if err := a.opt.Configuration.Reload(); err != nil {
+func (a *api) reload(w http.ResponseWriter, r *request) error {
+	if err := a.opt.Configuration.ReloadBy(r.caller); err != nil {
 		return err
 	}
 	st := a.opt.Service.Status()
@@ -34,8 +34,8 @@ func (a *api) listKeys(w http.ResponseWriter, _ *request) error {
 	return writeJSON(w, http.StatusOK, a.opt.Keys.List())
 }
 
-func (a *api) rotateKeys(w http.ResponseWriter, _ *request) error {
-	keys, err := a.opt.Keys.Rotate()
+func (a *api) rotateKeys(w http.ResponseWriter, r *request) error {
+	keys, err := a.opt.Keys.Rotate(r.caller)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *api) addServer(w http.ResponseWriter, r *request) error {
 	if err := r.body(&in); err != nil {
 		return err
 	}
-	added, err := a.opt.Servers.Add(r.Context(), in)
+	added, err := a.opt.Servers.Add(r.Context(), r.caller, in)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (a *api) showServer(w http.ResponseWriter, r *request) error {
 }
 
 func (a *api) removeServer(w http.ResponseWriter, r *request) error {
-	if err := a.opt.Servers.Remove(r.Context(), r.PathValue("name")); err != nil {
+	if err := a.opt.Servers.Remove(r.Context(), r.caller, r.PathValue("name")); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -79,7 +79,7 @@ func (a *api) enableServer(w http.ResponseWriter, r *request) error { return a.e
 func (a *api) disableServer(w http.ResponseWriter, r *request) error { return a.enable(w, r, false) }
 
 func (a *api) enable(w http.ResponseWriter, r *request, enabled bool) error {
-	s, err := a.opt.Servers.Enable(r.Context(), r.PathValue("name"), enabled)
+	s, err := a.opt.Servers.Enable(r.Context(), r.caller, r.PathValue("name"), enabled)
 	if err != nil {
 		return err
 	}

@@ -73,10 +73,7 @@ func (s *stream) take() (waiting []event, lost int, ended bool) {
 // run writes until the last event is written, the reader goes away or the service
 // ends. onLost, which may be nil, makes the event that tells of dropped ones.
 func (s *stream) run(onLost func(n int) event) {
-	header := s.w.Header()
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("Cache-Control", "no-store")
-	s.w.WriteHeader(http.StatusOK)
+	s.begin()
 	tick := time.NewTicker(s.keepAlive)
 	defer tick.Stop()
 	if !s.write(":\n\n") { // so that the reader knows that it is heard
@@ -109,13 +106,23 @@ func (s *stream) run(onLost func(n int) event) {
 	}
 }
 
-func (s *stream) send(e event) bool {
+// begin sends the headers.
+func (s *stream) begin() {
+	header := s.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	s.w.WriteHeader(http.StatusOK)
+}
+
+func (s *stream) send(e event) bool { return s.write(eventText(e)) }
+
+func eventText(e event) string {
 	data, err := encode(e.data)
 	if err != nil {
 		data, _ = encode(failure(err)) // a failure always encodes
 		e.name = "error"
 	}
-	return s.write("event: " + e.name + "\ndata: " + string(data) + "\n")
+	return "event: " + e.name + "\ndata: " + string(data) + "\n"
 }
 
 func (s *stream) write(text string) bool {

@@ -10,6 +10,7 @@ import (
 	"durward/internal/control"
 	"durward/internal/identity"
 	"durward/internal/paths"
+	"durward/internal/secret"
 )
 
 // listenAPI listens where the service API is served by TCP; nil if it is not.
@@ -32,11 +33,7 @@ func listenAPI(c *config.Config) (net.Listener, error) {
 
 // apiGate admits the tokens of the service API, each as a principal that is
 // called as its scope. Host and Origin are judged as at the HTTP entrance.
-func apiGate(c *config.Config) (*identity.Gate, error) {
-	tokens, err := apiTokens(c)
-	if err != nil {
-		return nil, err
-	}
+func apiGate(c *config.Config, tokens []identity.Token) (*identity.Gate, error) {
 	return identity.New(identity.Options{
 		Tokens: tokens, Listen: []string{c.API.Listen}, AllowedHosts: c.AllowedHosts,
 		AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,
@@ -83,7 +80,15 @@ func (s *Service) startAPI() error {
 		return err
 	}
 	s.later(l.Close)
-	gate, err := apiGate(s.config)
+	tokens, err := apiTokens(s.config)
+	if err != nil {
+		return err
+	}
+	for _, t := range tokens {
+		s.generated = append(s.generated, secret.New(t.Secret))
+	}
+	s.secrets.Store(s.secretsOf(s.config, s.sealing.Load()))
+	gate, err := apiGate(s.config, tokens)
 	if err != nil {
 		return err
 	}

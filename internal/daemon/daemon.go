@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,7 @@ type Service struct {
 	opt      Options
 	log      *slog.Logger
 	started  time.Time
+	ledger   *book // nil: nothing is recorded
 	gateway  *gateway.Gateway
 	activity *activity
 	address  string // of HTTP
@@ -55,8 +57,9 @@ type Service struct {
 
 	changes sync.Mutex // serialises what changes the configuration, running or on disk
 
-	secrets atomic.Pointer[secret.Matcher] // of config
-	sealing atomic.Pointer[sealing]        // of config, or of the key file; set with changes held
+	secrets   atomic.Pointer[secret.Matcher] // see secretsOf
+	generated []secret.Value                 // tokens of the state directory; complete when the service runs
+	sealing   atomic.Pointer[sealing]        // of config, or of the key file; set with changes held
 
 	mu      sync.Mutex // guards all below
 	config  *config.Config
@@ -86,6 +89,9 @@ func Start(opt Options) (s *Service, err error) {
 		return nil, err
 	}
 	if err := s.takeState(); err != nil {
+		return nil, err
+	}
+	if err := s.openLedger(context.Background()); err != nil {
 		return nil, err
 	}
 	tcp, err := listenHTTP(s.config)
@@ -152,15 +158,17 @@ func (s *Service) startGateway() error {
 	s.sealing.Store(keys)
 	opt.SealKeys = keys.secrets()
 	if s.config.Auth == config.AuthToken {
-		secret, err := identity.LoadToken(paths.Token())
+		local, err := identity.LoadToken(paths.Token())
 		if err != nil {
 			return err
 		}
 		s.token = paths.Token()
-		if opt.Access.Tokens, err = tokens(secret, s.config.Principals); err != nil {
+		if opt.Access.Tokens, err = tokens(local, s.config.Principals); err != nil {
 			return err
 		}
+		s.generated = append(s.generated, secret.New(local))
 	}
+	s.secrets.Store(s.secretsOf(s.config, keys))
 	g, err := gateway.New(opt)
 	if err != nil {
 		return err
@@ -189,6 +197,7 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 	return gateway.Options{
 		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix,
 		LazyTools: c.LazyTools, PinnedTools: c.PinnedTools, Version: s.opt.Version, Log: s.log, Redact: s.withoutSecrets,
+		Recorder: s.recorder(),
 		Access: gateway.Access{
 			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
 			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,
@@ -197,8 +206,19 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 	}
 }
 
-// withoutSecrets takes the values that references brought into the configuration out of
-// what is logged or told: they must be seen by the servers alone.
+// secretsOf finds what nobody is to see: the values that references brought into a
+// configuration, and the tokens and keys that were generated, which a tool that reads
+// files may come across.
+func (s *Service) secretsOf(c *config.Config, keys *sealing) *secret.Matcher {
+	known := slices.Clone(s.generated)
+	for _, k := range keys.secrets() {
+		known = append(known, secret.New(k.Reveal()))
+	}
+	return c.SecretsAnd(known...)
+}
+
+// withoutSecrets takes those values out of what is logged, told or recorded: they
+// must be seen by the servers alone.
 func (s *Service) withoutSecrets(text []byte) []byte { return s.secrets.Load().Bytes(text) }
 
 // serve serves a listener until Close.
@@ -235,8 +255,8 @@ func (s *Service) Run(ctx context.Context) {
 	}
 }
 
-// Close ends the service: clients first, then servers. It returns when all of
-// their processes are gone.
+// Close ends the service: clients first, then servers, and when nothing is called
+// any more, the ledger. It returns when all of their processes are gone.
 func (s *Service) Close() error {
 	s.stop.Do(func() { close(s.stopping) })
 	var errs []error

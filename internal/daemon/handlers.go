@@ -68,6 +68,7 @@ type authorizer = func(*http.Request) (durward.Caller, control.Scope, error)
 func (s *Service) api(authorize authorizer) http.Handler {
 	return control.New(control.Options{
 		Service: s, Servers: (*servers)(s), Steering: (*steering)(s), Offer: (*offer)(s), Configuration: s, Keys: (*keys)(s),
+		Ledger: (*readings)(s), Custody: (*custody)(s),
 		Watch: s.events.watch, Authorize: authorize, Done: s.stopping, Version: s.opt.Version,
 	})
 }

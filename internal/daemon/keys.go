@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"context"
+
 	"durward"
 	"durward/client"
 	"durward/internal/config"
@@ -82,7 +84,7 @@ func (k *keys) List() client.Keys {
 }
 
 // Rotate implements control.Keys.
-func (k *keys) Rotate() (client.Keys, error) {
+func (k *keys) Rotate(by durward.Caller) (client.Keys, error) {
 	s := (*Service)(k)
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -90,15 +92,30 @@ func (k *keys) Rotate() (client.Keys, error) {
 		return client.Keys{}, durward.Errorf(durward.Conflict, "keys", "they stand in the configuration (seal_keys), which all replicas share, and cannot be rotated here: "+
 			"put a new one (durward keys new) behind the others on every replica, then in front, then remove the oldest")
 	}
-	if _, err := seal.RotateFile(paths.SealKeys()); err != nil {
+	c := changed(&by, "keys rotate", paths.SealKeys())
+	c.OldHash = seal.ID(s.sealing.Load().keys[0].Key)
+	if err := s.record(context.Background(), c); err != nil {
 		return client.Keys{}, err
+	}
+	next, err := s.rotated()
+	if err != nil {
+		s.undone(*c, "failed", err.Error())
+		return client.Keys{}, err
+	}
+	c.NewHash = seal.ID(next.keys[0].Key)
+	s.undone(*c, "done", "")
+	return k.List(), nil
+}
+
+// rotated rotates the key file and takes its keys into use. changes is held.
+func (s *Service) rotated() (*sealing, error) {
+	if _, err := seal.RotateFile(paths.SealKeys()); err != nil {
+		return nil, err
 	}
 	next, err := fileSealing()
 	if err != nil {
-		return client.Keys{}, err
+		return nil, err
 	}
-	if err := s.useSealing(next); err != nil {
-		return client.Keys{}, err
-	}
-	return k.List(), nil
+	s.secrets.Store(s.secretsOf(s.config, next)) // changes is held, so config does not change
+	return next, s.useSealing(next)
 }

@@ -8,9 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"durward"
 	"durward/client"
 	"durward/internal/config"
 	"durward/internal/paths"
+	"durward/ledger"
 )
 
 // configOptions say where the configuration comes from. A file that was there
@@ -38,20 +40,25 @@ func (s *Service) load() (*config.Config, error) {
 	return config.Load(opt)
 }
 
-// Reload reads the configuration anew. A file with problems changes nothing:
-// what runs goes on, and Status tells the problem.
-func (s *Service) Reload() error {
+// Reload reads the configuration anew, because somebody sent a signal. A file with
+// problems changes nothing: what runs goes on, and Status tells the problem.
+func (s *Service) Reload() error { return s.reloadFor(bySignal) }
+
+// ReloadBy implements control.Configuration.
+func (s *Service) ReloadBy(by durward.Caller) error { return s.reloadFor(who(&by)) }
+
+func (s *Service) reloadFor(who string) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	return s.reload()
+	return s.reload(who)
 }
 
 // reload needs changes.
-func (s *Service) reload() error {
+func (s *Service) reload(who string) error {
 	seen := s.look()
 	next, err := config.Load(s.configOptions())
 	if err == nil {
-		err = s.take(next)
+		err = s.take(context.Background(), next, &ledger.Change{Who: who, What: "config reload", Target: s.file()})
 	}
 	s.mu.Lock()
 	s.seen, s.problem = seen, err
@@ -68,21 +75,27 @@ func (s *Service) reload() error {
 	return err
 }
 
-// take takes a configuration into use. changes is held.
-func (s *Service) take(next *config.Config) error {
+// take takes a configuration into use, once that is on record. changes is held.
+func (s *Service) take(ctx context.Context, next *config.Config, c *ledger.Change) error {
 	s.mu.Lock()
-	err := fixed(s.config, next)
+	old := s.config
 	s.mu.Unlock()
-	if err != nil {
+	if err := fixed(old, next); err != nil {
 		return err
 	}
 	keys, err := sealingOf(next)
 	if err != nil {
 		return err
 	}
-	before := s.secrets.Swap(next.Secrets()) // a server that fails at once may print what it was given
+	before := s.secrets.Swap(s.secretsOf(next, keys)) // a server that fails at once may print what it was given
+	differences(c, old, next)
+	if err := s.record(ctx, c); err != nil {
+		s.secrets.Store(before)
+		return err
+	}
 	if err := s.gateway.Reload(s.gatewayOptions(next)); err != nil {
 		s.secrets.Store(before)
+		s.undone(*c, "undone", err.Error())
 		return err
 	}
 	if err := s.useSealing(keys); err != nil {
@@ -134,7 +147,7 @@ func (s *Service) changed() {
 	same := now == s.seen
 	s.mu.Unlock()
 	if !same {
-		_ = s.reload() // it logs what happened, and status shows it
+		_ = s.reload(byFile) // it logs what happened, and status shows it
 	}
 }
 

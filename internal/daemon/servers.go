@@ -11,6 +11,7 @@ import (
 	"durward/client"
 	"durward/internal/config"
 	"durward/internal/control"
+	"durward/ledger"
 )
 
 // servers changes the user's configuration file, for the service API.
@@ -19,14 +20,15 @@ type servers Service
 var _ control.Servers = (*servers)(nil)
 
 // Add implements control.Servers.
-func (sv *servers) Add(ctx context.Context, n client.NewServer) (*client.Server, error) {
+func (sv *servers) Add(ctx context.Context, by durward.Caller, n client.NewServer) (*client.Server, error) {
 	s := (*Service)(sv)
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	entry := config.Entry{
 		Command: n.Command, Args: n.Args, Env: n.Env, Dir: n.Dir, URL: n.URL, Transport: n.Transport, Headers: n.Headers,
 	}
-	before, after, err := s.edit(func(file string, data []byte) ([]byte, error) { return config.AddServer(file, data, n.Name, entry) })
+	c := changed(&by, "server add", n.Name)
+	before, after, err := s.edit(ctx, c, func(file string, data []byte) ([]byte, error) { return config.AddServer(file, data, n.Name, entry) })
 	if err != nil {
 		return nil, err
 	}
@@ -34,42 +36,48 @@ func (sv *servers) Add(ctx context.Context, n client.NewServer) (*client.Server,
 	if n.Keep || st.State == durward.StateReady || st.State == durward.StateDegraded {
 		return (*steering)(s).Show(ctx, n.Name)
 	}
-	if err := s.undoAdd(n.Name, before, after); err != nil {
-		return nil, err
-	}
 	reason := st.Reason
 	if reason == "" {
 		reason = "it is " + string(st.State)
+	}
+	c.Detail = "it did not come up: " + reason
+	if err := s.undoAdd(*c, before, after); err != nil {
+		return nil, err
 	}
 	return nil, durward.Errorf(durward.Unavailable, "server "+n.Name, "it did not come up and was not added: %s", reason)
 }
 
 // undoAdd takes a server that was just added out again. changes is held.
-func (s *Service) undoAdd(name string, before, after []byte) error {
-	_, _, err := s.edit(func(file string, data []byte) ([]byte, error) {
+func (s *Service) undoAdd(c ledger.Change, before, after []byte) error {
+	c.What += " undone"
+	_, _, err := s.edit(context.Background(), &c, func(file string, data []byte) ([]byte, error) {
 		if bytes.Equal(data, after) {
 			return before, nil
 		}
-		return config.RemoveServer(file, data, name) // somebody else changed the file meanwhile
+		return config.RemoveServer(file, data, c.Target) // somebody else changed the file meanwhile
 	})
 	return err
 }
 
 // Remove implements control.Servers.
-func (sv *servers) Remove(_ context.Context, name string) error {
+func (sv *servers) Remove(ctx context.Context, by durward.Caller, name string) error {
 	s := (*Service)(sv)
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	_, _, err := s.edit(func(file string, data []byte) ([]byte, error) { return config.RemoveServer(file, data, name) })
+	_, _, err := s.edit(ctx, changed(&by, "server remove", name), func(file string, data []byte) ([]byte, error) { return config.RemoveServer(file, data, name) })
 	return s.elsewhere(name, err)
 }
 
 // Enable implements control.Servers.
-func (sv *servers) Enable(ctx context.Context, name string, enabled bool) (*client.Server, error) {
+func (sv *servers) Enable(ctx context.Context, by durward.Caller, name string, enabled bool) (*client.Server, error) {
 	s := (*Service)(sv)
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	_, _, err := s.edit(func(file string, data []byte) ([]byte, error) { return config.SetDisabled(file, data, name, !enabled) })
+	what := "server disable"
+	if enabled {
+		what = "server enable"
+	}
+	_, _, err := s.edit(ctx, changed(&by, what, name), func(file string, data []byte) ([]byte, error) { return config.SetDisabled(file, data, name, !enabled) })
 	if err != nil {
 		return nil, s.elsewhere(name, err)
 	}
@@ -98,7 +106,7 @@ func (s *Service) elsewhere(name string, err error) error {
 // edit changes the user's file and takes the result into use. A result with
 // problems is refused before anything is written, and what cannot be taken into
 // use is written back. changes is held.
-func (s *Service) edit(change func(file string, data []byte) ([]byte, error)) (before, after []byte, err error) {
+func (s *Service) edit(ctx context.Context, c *ledger.Change, change func(file string, data []byte) ([]byte, error)) (before, after []byte, err error) {
 	if s.opt.Demo {
 		return nil, nil, durward.Errorf(durward.Conflict, "config", "the demonstration has no file that could be changed; start the service without --demo")
 	}
@@ -122,7 +130,7 @@ func (s *Service) edit(change func(file string, data []byte) ([]byte, error)) (b
 	if err := write(file, after); err != nil {
 		return nil, nil, err
 	}
-	if err := s.take(next); err != nil {
+	if err := s.take(ctx, next, c); err != nil {
 		return nil, nil, errors.Join(err, write(file, before))
 	}
 	s.mu.Lock()

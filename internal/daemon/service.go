@@ -20,9 +20,10 @@ func (s *Service) Status() client.Status {
 	defer s.mu.Unlock()
 	st := client.Status{
 		Version: s.opt.Version, PID: os.Getpid(), Address: s.address, APIAddress: s.apiAt, Started: s.started,
-		Policy: g.Policy, Ledger: g.Ledger, Sessions: g.Sessions, Servers: g.Servers,
+		Policy: g.Policy, Sessions: g.Sessions, Servers: g.Servers,
 		Config: client.ConfigStatus{File: s.file(), Loaded: s.loaded},
 	}
+	st.Ledger, st.LedgerProblem = s.recording()
 	if s.problem != nil {
 		st.Config.Problem = s.problem.Error()
 	}
@@ -44,11 +45,15 @@ func (s *Service) file() string {
 	}
 }
 
-// Ready reports whether every server has come up or failed for the first time.
+// Ready reports whether calls can be recorded, and every server has come up or
+// failed for the first time.
 func (s *Service) Ready() error {
+	if err := s.ledger.ready(); err != nil {
+		return err
+	}
 	for _, server := range s.gateway.Status().Servers {
 		if server.State == durward.StateConnecting && server.Restarts == 0 {
-			return durward.Errorf(durward.Unavailable, "server "+server.Name, "it is still connecting for the first time")
+			return durward.Errorf(durward.Unavailable, "", "a server is still connecting for the first time") // which one is nobody's business
 		}
 	}
 	return nil
@@ -70,6 +75,7 @@ func fixed(old, next *config.Config) error {
 		{"allowed_origins", !slices.Equal(old.AllowedOrigins, next.AllowedOrigins)},
 		{"trusted_proxies", !slices.Equal(old.TrustedProxies, next.TrustedProxies)},
 		{"limits", old.Limits != next.Limits},
+		{"ledger", old.Ledger != next.Ledger}, // its keys in limits, too
 		{"log", old.Log != next.Log},
 	} {
 		if key.changed {

@@ -3,6 +3,8 @@
 package paths
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 )
@@ -29,6 +31,24 @@ func APIReadToken() string { return filepath.Join(State(), "api-token-read") }
 // SealKeys returns the path of the file that holds the keys with which the
 // service seals what clients carry for it (0600).
 func SealKeys() string { return filepath.Join(State(), "seal.keys") }
+
+// Ledger returns the path of the ledger, unless the configuration names another. It
+// has a directory of its own (0700), for what belongs to it.
+func Ledger() string { return filepath.Join(State(), "ledger", "ledger.db") }
+
+// LedgerCheckpoints returns the path of the signed checkpoints of a ledger, outside
+// of its directory. Each ledger has its own, by its absolute path.
+func LedgerCheckpoints(ledger string) string {
+	name := "ledger"
+	if full, err := filepath.Abs(ledger); err == nil && full != Ledger() {
+		sum := sha256.Sum256([]byte(full))
+		name = hex.EncodeToString(sum[:4])
+	}
+	return filepath.Join(State(), "checkpoints", name+".checkpoints")
+}
+
+// LedgerKey returns the path of the key that signs checkpoints (0600).
+func LedgerKey() string { return filepath.Join(State(), "ledger.key") }
 
 // Lock returns the path of the file whose lock a running service holds.
 func Lock() string { return filepath.Join(State(), "service.lock") }

@@ -1,0 +1,110 @@
+package ledgerapi
+
+import (
+	"encoding/hex"
+	"strings"
+	"time"
+
+	"durward"
+	"durward/client"
+	"durward/internal/yamlx"
+	"durward/ledger"
+)
+
+// CallFilter reads a filter; what cannot be read is an error, so that none is overlooked.
+func CallFilter(f *client.CallFilter, now time.Time) (ledger.Filter, error) {
+	out := ledger.Filter{
+		Principal: f.Principal, Session: durward.SessionID(f.Session), Server: f.Server, Tool: f.Tool, Method: f.Method,
+		Status: durward.Status(f.Status), Action: f.Decision, Rule: f.Rule, TraceID: f.Trace, Entrance: durward.Entrance(f.Entrance),
+		Origin: ledger.Origin(f.Origin), MinDuration: f.MinDuration, Cursor: f.Cursor, Limit: f.Limit,
+	}
+	var err error
+	if out.Since, err = when("since", f.Since, now); err != nil {
+		return out, err
+	}
+	if out.Until, err = when("until", f.Until, now); err != nil {
+		return out, err
+	}
+	for _, word := range []struct{ name, text, known string }{
+		{"status", f.Status, "dispatched ok tool_error error refused cancelled timeout unknown input"},
+		{"decision", f.Decision, "allow ask block"},
+		{"entrance", f.Entrance, "http stdio library console"},
+		{"origin", f.Origin, "mcp builtin local host library console native"},
+	} {
+		if err := oneOf(word.name, word.text, word.known); err != nil {
+			return out, err
+		}
+	}
+	return out, isTrace(f.Trace)
+}
+
+func oneOf(name, text, known string) error {
+	for word := range strings.FieldsSeq(known) {
+		if text == word || text == "" {
+			return nil
+		}
+	}
+	return durward.Errorf(durward.Invalid, "", "%s must be one of %s", name, strings.ReplaceAll(known, " ", ", "))
+}
+
+func isTrace(text string) error {
+	if id, err := hex.DecodeString(text); text != "" && (err != nil || len(id) != 16 || strings.ToLower(text) != text) {
+		return durward.Errorf(durward.Invalid, "", "trace must be 32 hex digits in lower case, the id of a W3C trace")
+	}
+	return nil
+}
+
+// when reads a time: RFC 3339, a date, or how long ago; "" is no bound.
+func when(name, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if d, ok := yamlx.ParseDuration(text); ok && d >= 0 {
+		return now.Add(-d).UTC(), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, durward.Errorf(durward.Invalid, "", "%s must be a time such as 2026-07-28T09:00:00Z, a date such as 2026-07-28, or how long ago: 90s, 1h, 2d", name)
+}
+
+// TimelineFilter is CallFilter for timelines.
+func TimelineFilter(f *client.TimelineFilter, now time.Time) (ledger.TimelineFilter, error) {
+	out := ledger.TimelineFilter{
+		Session: durward.SessionID(f.Session), Sandbox: f.Sandbox, TraceID: f.Trace, Layers: f.Layers, Cursor: f.Cursor, Limit: f.Limit,
+	}
+	var err error
+	if out.Since, err = when("since", f.Since, now); err != nil {
+		return out, err
+	}
+	if out.Until, err = when("until", f.Until, now); err != nil {
+		return out, err
+	}
+	for _, layer := range f.Layers {
+		if err := oneOf("layers", layer, "tool net exec fs security change"); err != nil || layer == "" {
+			return out, durward.Errorf(durward.Invalid, "", "layers must be of tool, net, exec, fs, security, change, with commas between them")
+		}
+	}
+	return out, isTrace(f.Trace)
+}
+
+// Matches is what a filter means, for a call that is not looked for in the store.
+func Matches(f *ledger.Filter, r *ledger.Row) bool {
+	status, took := durward.Status(client.StatusDispatched), time.Duration(0)
+	if r.Outcome != nil {
+		status, took = r.Outcome.Status, r.Outcome.Duration
+	}
+	return within(f, r) && took >= f.MinDuration &&
+		same(f.Principal, r.Principal) && same(f.Session, r.Session) && same(f.Server, r.Server) &&
+		(same(f.Tool, r.Tool) || same(f.Tool, r.FullName)) && same(f.Method, r.Method) && same(f.Status, status) &&
+		same(f.Action, r.Action.String()) && same(f.Rule, r.Rule) && same(f.TraceID, Hex(r.TraceID[:])) &&
+		same(f.Entrance, r.Entrance) && same(f.Origin, r.Origin)
+}
+
+func within(f *ledger.Filter, r *ledger.Row) bool {
+	return (f.Since.IsZero() || !r.Intent.At.Before(f.Since)) && (f.Until.IsZero() || r.Intent.At.Before(f.Until))
+}
+
+func same[T ~string](wanted, is T) bool { return wanted == "" || wanted == is }
