@@ -20,6 +20,10 @@ func exitStatus(err error) int {
 	if errors.As(err, &failed) {
 		return 8
 	}
+	var said *verdict
+	if errors.As(err, &said) {
+		return said.status
+	}
 	switch durward.KindOf(err) {
 	case durward.Invalid:
 		return 2

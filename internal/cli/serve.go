@@ -63,6 +63,10 @@ func runServe(ctx context.Context, opt serveOptions, std Streams) error {
 
 // serveHint says what to do when the service does not start.
 func serveHint(err error, opt serveOptions) string {
+	var ledger *daemon.LedgerError
+	if errors.As(err, &ledger) {
+		return fmt.Sprintf("durward ledger verify --file %s says what is there; ledger.path in the configuration names another file, and ledger: {enabled: false} serves without a record", shellQuote(ledger.Path))
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return otherAddress(opt)
 	}

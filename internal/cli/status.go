@@ -54,7 +54,10 @@ func printStatus(std Streams, s *client.Status) error {
 		return err
 	}
 	w := tabwriter.NewWriter(std.Out, 0, 8, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "config\t%s\npolicy\t%s\nledger\t%s\n", s.Config.File, s.Policy, s.Ledger)
+	_, _ = fmt.Fprintf(w, "config\t%s\npolicy\t%s\nledger\t%s\n", s.Config.File, s.Policy, ledgerText(std, s))
+	if s.LedgerProblem != "" {
+		_, _ = fmt.Fprintf(w, "\t%s\n", paint(std.Out, red, firstLine(s.LedgerProblem, 500)))
+	}
 	if s.APIAddress != "" {
 		_, _ = fmt.Fprintf(w, "api\thttp://%s, with a token\n", s.APIAddress)
 	}
@@ -66,6 +69,14 @@ func printStatus(std Streams, s *client.Status) error {
 	}
 	_, err = fmt.Fprint(std.Out, "\n", serverTable(s.Servers))
 	return err
+}
+
+// ledgerText says whether calls are recorded; that they are not is nothing to overlook.
+func ledgerText(std Streams, s *client.Status) string {
+	if s.LedgerProblem != "" || strings.HasPrefix(s.Ledger, "none") {
+		return paint(std.Out, red, s.Ledger)
+	}
+	return s.Ledger
 }
 
 // serverTable has the details of each server below its row. The rows are aligned

@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"durward"
 	"durward/internal/yamlx"
 )
 
@@ -34,6 +35,46 @@ const (
 	SyncNormal Sync = "normal" // the end of the process
 	SyncFull   Sync = "full"   // the loss of power
 )
+
+// Parse reads bounds in the words of ledger.keep; empty ones are those of k.
+func (k Keep) Parse(rows, bodies, maxSize string) (Keep, error) {
+	for _, part := range []struct {
+		name, text string
+		to         *time.Duration
+	}{{"rows", rows, &k.Rows}, {"bodies", bodies, &k.Bodies}} {
+		var t keepTime
+		if part.text == "" {
+			continue
+		}
+		if err := t.UnmarshalText([]byte(part.text)); err != nil {
+			return k, durward.Errorf(durward.Invalid, "", "%s %s", part.name, message(err))
+		}
+		*part.to = time.Duration(max(0, t))
+	}
+	if maxSize != "" {
+		var size keepSize
+		if err := size.UnmarshalText([]byte(maxSize)); err != nil {
+			return k, durward.Errorf(durward.Invalid, "", "max_size %s", message(err))
+		}
+		k.MaxSize = int64(max(0, size))
+	}
+	return k, nil
+}
+
+// Words are the bounds as they could stand in a configuration.
+func (k Keep) Words() (rows, bodies, maxSize string) {
+	words := func(d time.Duration) string {
+		if d == 0 {
+			d = -1
+		}
+		return keepTime(d).String()
+	}
+	size := keepSize(k.MaxSize)
+	if size == 0 {
+		size = -1
+	}
+	return words(k.Rows), words(k.Bodies), size.String()
+}
 
 func (b *builder) ledger() Ledger {
 	raw, limits := b.raw.Ledger, b.raw.Limits

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"durward"
 	"durward/internal/config"
 )
 
@@ -45,6 +46,25 @@ func TestTheLedgerIsMergedKeyByKey(t *testing.T) {
 	} {
 		if shown[path] != want {
 			t.Errorf("%s: %s", path, shown[path])
+		}
+	}
+}
+
+// Bounds are read and written in the words of the configuration.
+func TestKeepInWords(t *testing.T) {
+	base := config.Keep{Rows: 90 * 24 * time.Hour, MaxSize: 5 << 30}
+	if rows, bodies, size := base.Words(); rows != "90d" || bodies != "forever" || size != "5GiB" {
+		t.Errorf("%s %s %s", rows, bodies, size)
+	}
+	if k, err := base.Parse("", "", ""); err != nil || k != base {
+		t.Errorf("%+v %v", k, err)
+	}
+	if k, err := base.Parse("forever", "12h", "none"); err != nil || k != (config.Keep{Bodies: 12 * time.Hour}) {
+		t.Errorf("%+v %v", k, err)
+	}
+	for _, wrong := range [][3]string{{"1m", "", ""}, {"", "x", ""}, {"", "", "5GB"}, {"", "", "1"}} {
+		if _, err := base.Parse(wrong[0], wrong[1], wrong[2]); durward.KindOf(err) != durward.Invalid {
+			t.Errorf("%q: %v", wrong, err)
 		}
 	}
 }

@@ -48,7 +48,6 @@ func TestEveryLimitIsNamedByAMessage(t *testing.T) {
 		"backoff_most":        "a time after which something is tried",
 		"stderr":              "the end is kept, what is older is dropped on purpose",
 		"instructions":        "the text itself says that it was cut",
-		"ledger_body":         "a body that was cut says so",
 	}
 	named := map[string]bool{}
 	for _, text := range literals(t) {

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"durward"
+	"durward/client"
+	"durward/internal/paths"
+	"durward/internal/store/sqlite"
+	"durward/ledger"
+)
+
+func newLedger(std Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ledger",
+		Short: "Verify, export, prune and copy the record of all calls",
+		Long: "Verify, export, prune and copy the record of all calls. durward calls and durward show read it.\n" +
+			"What reads can do so without the service, and while it runs.\n" + exitHelp,
+		RunE: needsSubcommand,
+	}
+	cmd.AddCommand(newLedgerInfo(std), newLedgerVerify(std), newLedgerExport(std), newLedgerPrune(std), newLedgerBackup(std))
+	return cmd
+}
+
+// fileFlag adds --file to a command.
+func fileFlag(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "file", "", "read this ledger instead of that of the service; it may be in use")
+	_ = cmd.MarkFlagFilename("file", "db") // the flag was declared above
+}
+
+// archive is a ledger that is read without the service.
+type archive struct {
+	*sqlite.Reader
+	path        string
+	checkpoints string   // the file with the signed checkpoints that belong to it
+	keys        []string // that signed them
+}
+
+// openArchive opens a ledger for reading: the one at file, or that of the configuration.
+func openArchive(ctx context.Context, file string) (*archive, error) {
+	if file == "" {
+		c, err := ownConfig()
+		if err != nil {
+			return nil, err
+		}
+		if file = c.Ledger.Path; file == "" {
+			file = paths.Ledger()
+		}
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, durward.Errorf(durward.Invalid, "", "%s: %w", file, err)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, withHint(durward.Errorf(durward.NotFound, "", "there is no ledger %s", path), "the service makes one when it starts, where ledger.path says; --file names another")
+	}
+	a := &archive{path: path}
+	if err := a.proofs(); err != nil {
+		return nil, err
+	}
+	a.Reader, err = sqlite.OpenReader(ctx, path)
+	return a, err
+}
+
+// proofs finds what a ledger is verified with: a copy has it beside it.
+func (a *archive) proofs() error {
+	key := paths.LedgerKey()
+	a.checkpoints = paths.LedgerCheckpoints(a.path)
+	if beside := ledger.BackupCheckpoints(a.path); isFile(beside) {
+		a.checkpoints, key = beside, a.path
+	}
+	var err error
+	if a.keys, err = ledger.Verifiers(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// ledgerService returns the service whose ledger is meant, or nil if it is to be
+// read without one: because a file is named, or none runs.
+func ledgerService(ctx context.Context, file string) (*client.Client, error) {
+	if file != "" {
+		return nil, nil //nolint:nilnil // that none is wanted is no error
+	}
+	return runningService(ctx)
+}
+
+// told is what the service calls how far it is.
+func told(b *bar) func(client.Work) { return func(w client.Work) { b.tell(w.Done, w.Total) } }
+
+// interrupted says what an interrupt left, instead of that it happened.
+func interrupted(ctx context.Context, err error, left string) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return durward.Errorf(durward.Unavailable, "", "interrupted; %s", left)
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// bar shows a person how far a long task is: as a bar on a terminal, else in lines,
+// of which short tasks have none. It writes to stderr only.
+type bar struct {
+	out      io.Writer
+	what     string
+	terminal bool
+	last     time.Time // when a line was written
+	tenths   int64     // of the last line
+}
+
+// lineEvery is how often a line is written at most.
+const lineEvery = 2 * time.Second
+
+func newBar(std Streams, what string) *bar {
+	return &bar{out: std.Err, what: what, terminal: isTerminal(std.Err), last: time.Now()}
+}
+
+// tell is told how far it is; of may be 0 for unknown.
+func (b *bar) tell(done, of int64) {
+	if b.terminal {
+		_, _ = io.WriteString(b.out, "\r\x1b[K"+b.text(done, of)) // nobody depends on it
+		return
+	}
+	if now := time.Now(); now.Sub(b.last) >= lineEvery && (of <= 0 || done*10/of > b.tenths) {
+		b.last = now
+		if of > 0 {
+			b.tenths = done * 10 / of
+		}
+		_, _ = fmt.Fprintf(b.out, "durward: %s: %s\n", b.what, share(done, of))
+	}
+}
+
+const barWidth = 30
+
+func (b *bar) text(done, of int64) string {
+	if of <= 0 {
+		return b.what + "  " + share(done, of)
+	}
+	full := int(min(barWidth, done*barWidth/of))
+	return b.what + "  " + strings.Repeat("█", full) + strings.Repeat("░", barWidth-full) + "  " + share(done, of)
+}
+
+func share(done, of int64) string {
+	if of <= 0 {
+		return fmt.Sprintf("%d", done)
+	}
+	return fmt.Sprintf("%d %%", min(100, done*100/of))
+}
+
+// end takes the bar away.
+func (b *bar) end() {
+	if b.terminal {
+		_, _ = io.WriteString(b.out, "\r\x1b[K") // nobody depends on it
+	}
+}
