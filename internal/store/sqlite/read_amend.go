@@ -75,6 +75,7 @@ func (c *conn) blob(key int64) (data []byte, err error) {
 func (x *index) sealOthers(c *conn, st stream, rows []otherRow) error {
 	seqs, ats := make([]int64, len(rows)), make([]int64, len(rows))
 	session, trace, sandbox, layer := newValues(fieldSession), newValues(fieldTrace), newValues(fieldSandbox), newValues(fieldLayer)
+	sandboxes := map[string][]string{}
 	for p := range rows {
 		r := &rows[p]
 		seqs[p], ats[p] = r.seq, r.at
@@ -83,10 +84,21 @@ func (x *index) sealOthers(c *conn, st stream, rows []otherRow) error {
 		}
 		session.put(session.slot(r.session), p)
 		trace.put(trace.slot(r.trace), p)
-		for _, name := range r.sandboxes {
+		layer.put(layer.slot(r.layer), p)
+		sandbox.put(sandbox.slot(r.sandbox), p)
+		if st == streamEvents || !x.sandboxes {
+			continue
+		}
+		if _, known := sandboxes[r.session]; !known {
+			names, err := sandboxesOf(c, r.session)
+			if err != nil {
+				return err
+			}
+			sandboxes[r.session] = names
+		}
+		for _, name := range sandboxes[r.session] {
 			sandbox.put(sandbox.slot(name), p)
 		}
-		layer.put(layer.slot(r.layer), p)
 	}
 	sp := spanOf(seqs, ats, x.upto[st])
 	out := columns(st, sp, seqs, ats)
@@ -100,7 +112,7 @@ func (x *index) sealOthers(c *conn, st stream, rows []otherRow) error {
 	return nil
 }
 
-// resolve finds the session, trace and sandbox of the call that a row belongs to.
+// resolve finds the session and trace of the call that a row belongs to.
 func (r *otherRow) resolve(c *conn) error {
 	if r.call == "" {
 		return nil
@@ -111,18 +123,14 @@ func (r *otherRow) resolve(c *conn) error {
 		r.trace = string(trace)
 		return nil
 	}, idValue(string(r.call)))
-	if err != nil {
-		return err
-	}
 	r.call = ""
-	r.sandboxes, err = sandboxesOf(c, r.session)
 	return err
 }
 
 // loadIndex is what the writer begins with. Rows that are in no segment yet are read
 // again, a segment's worth at a time.
-func loadIndex(c *conn) (*index, error) {
-	x := newIndex()
+func loadIndex(c *conn, sizes segmentSizes) (*index, error) {
+	x := newIndex(sizes)
 	return x, x.load(c)
 }
 
@@ -194,7 +202,7 @@ func (x *index) loadCalls(c *conn) error {
 			n++
 			last = row[0].(int64)
 			return x.loadCall(row)
-		}, last, int64(segmentRows))
+		}, last, int64(x.sizes.calls))
 		if err != nil || n == 0 {
 			return err
 		}
@@ -297,12 +305,12 @@ func (x *index) loadOthers(c *conn, st stream) error {
 			call, _ := idText(row[2])
 			trace, _ := row[4].([]byte)
 			sandbox, _ := row[5].(string)
-			r.at, r.call, r.trace, r.sandboxes = micros(at), durward.CallID(call), string(trace), []string{sandbox}
+			r.at, r.call, r.trace, r.sandbox = micros(at), durward.CallID(call), string(trace), sandbox
 			r.session, _ = idText(row[3])
 			r.layer, _ = row[6].(string)
 			x.put(st, r)
 			return nil
-		}, last, int64(segmentRows))
+		}, last, int64(x.sizes.others))
 		if err != nil || n == 0 {
 			return err
 		}

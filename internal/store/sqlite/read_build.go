@@ -19,14 +19,21 @@ const statusDispatched durward.Status = "dispatched"
 // is written all the same.
 const fullMost = 1
 
-// amendMost is how many calls of written segments may have ended before these are
-// written anew.
-const amendMost = 1024
+// segmentSizes are how large segments are made.
+type segmentSizes struct {
+	calls, others int // rows
+	amend         int // how many calls of written segments may have ended before these are written anew
+}
+
+// usualSizes are those outside of tests. Rows of other tables are fewer in all, and
+// those after the last segment cost more: the call of each is looked up.
+func usualSizes() segmentSizes { return segmentSizes{calls: segmentRows, others: 1024, amend: 1024} }
 
 // index makes the segments. It belongs to the writer and is used by one goroutine at a
 // time. After a failure the writer makes a new one from the file, so what it keeps in
 // memory is bounded: segments that are full are written after the next batch.
 type index struct {
+	sizes  segmentSizes
 	staged []staged // of the transaction that is under way
 
 	calls   map[durward.CallID]int64 // without outcome: seq of their intents
@@ -54,9 +61,12 @@ type ended struct {
 	status               string
 }
 
-func newIndex() *index {
+func newIndex(sizes segmentSizes) *index {
+	if sizes == (segmentSizes{}) {
+		sizes = usualSizes()
+	}
 	return &index{
-		calls: map[durward.CallID]int64{}, current: newCallSegment(),
+		sizes: sizes, calls: map[durward.CallID]int64{}, current: newCallSegment(),
 		others: map[stream]*otherSegment{}, ended: map[int64][]ended{}, upto: map[stream]int64{},
 	}
 }
@@ -79,20 +89,28 @@ func (x *index) other(seq int64, r ledger.Record) {
 // drop forgets what was noted since keep: it was not committed.
 func (x *index) drop() { x.staged = x.staged[:0] }
 
-// keep takes what was noted: it was committed.
+// keep takes what was noted: it was committed. Outcomes come last, so that what
+// belongs to a call finds it in memory.
 func (x *index) keep() {
 	for i := range x.staged {
-		switch s := &x.staged[i]; r := s.record.(type) {
-		case *ledger.Intent:
-			x.calls[r.ID] = s.seq
-			x.begin(s, r)
-		case *ledger.Outcome:
-			delete(x.calls, r.Call)
-			x.end(ended{s.seq, r.Duration.Microseconds(), int64(r.BytesOut), string(r.Status)})
+		if r, ok := x.staged[i].record.(*ledger.Intent); ok {
+			x.calls[r.ID] = x.staged[i].seq
+			x.begin(&x.staged[i], r)
+		}
+	}
+	for i := range x.staged {
+		switch r := x.staged[i].record.(type) {
+		case *ledger.Intent, *ledger.Outcome:
 		case *ledger.SessionStart:
 			x.sandboxes = x.sandboxes || r.Sandbox != ""
 		default:
-			x.note(s.seq, r)
+			x.note(x.staged[i].seq, r)
+		}
+	}
+	for i := range x.staged {
+		if r, ok := x.staged[i].record.(*ledger.Outcome); ok {
+			delete(x.calls, r.Call)
+			x.end(ended{x.staged[i].seq, r.Duration.Microseconds(), int64(r.BytesOut), string(r.Status)})
 		}
 	}
 	clear(x.staged) // the records may go
@@ -102,7 +120,7 @@ func (x *index) keep() {
 // begin takes a call.
 func (x *index) begin(s *staged, i *ledger.Intent) {
 	x.current.add(s, i)
-	if len(x.current.seqs) == segmentRows {
+	if len(x.current.seqs) == x.sizes.calls {
 		x.full = append(x.full, x.current)
 		x.current = newCallSegment()
 	}
@@ -126,13 +144,9 @@ func (x *index) open(limit int) []durward.CallID {
 
 // end gives a call its outcome.
 func (x *index) end(e ended) {
-	if x.current.end(e) {
+	if s, p := x.find(e.seq); s != nil {
+		s.set(p, e)
 		return
-	}
-	for _, s := range x.full {
-		if s.end(e) {
-			return
-		}
 	}
 	i := sort.Search(len(x.written), func(i int) bool { return x.written[i].last >= e.seq })
 	if i < len(x.written) && x.written[i].first <= e.seq {
@@ -140,6 +154,19 @@ func (x *index) end(e ended) {
 		x.ended[first] = append(x.ended[first], e)
 		x.amend++
 	}
+}
+
+// find returns where a call is in a segment that is not written yet; nil if it is in none.
+func (x *index) find(seq int64) (*callSegment, int) {
+	if p, ok := x.current.position(seq); ok {
+		return x.current, p
+	}
+	for _, s := range x.full {
+		if p, ok := s.position(seq); ok {
+			return s, p
+		}
+	}
+	return nil, 0
 }
 
 // note takes a record that belongs to no call, or to one.
@@ -153,7 +180,7 @@ func (x *index) note(seq int64, r ledger.Record) {
 		x.put(streamFlows, otherRow{seq: seq, at: micros(r.At), call: r.Call})
 	case *ledger.Event:
 		x.put(streamEvents, otherRow{
-			seq: seq, at: micros(r.At), session: string(r.Session), trace: traceText(r.TraceID), layer: r.Layer, sandboxes: []string{r.Sandbox},
+			seq: seq, at: micros(r.At), session: string(r.Session), trace: traceText(r.TraceID), layer: r.Layer, sandbox: r.Sandbox,
 		})
 	case *ledger.Change:
 		x.put(streamChanges, otherRow{seq: seq, at: micros(r.At)})
@@ -163,6 +190,9 @@ func (x *index) note(seq int64, r ledger.Record) {
 }
 
 func (x *index) put(s stream, row otherRow) {
+	if call, p := x.find(x.calls[row.call]); call != nil {
+		row.call, row.session, row.trace = "", call.caller.terms[call.caller.of[p]].session, traceText(call.traces[p])
+	}
 	if x.others[s] == nil {
 		x.others[s] = &otherSegment{}
 	}
@@ -245,16 +275,12 @@ func (s *callSegment) add(row *staged, i *ledger.Intent) {
 	s.open++
 }
 
-// end gives a call of the segment its outcome; false if it is not one of its calls.
-func (s *callSegment) end(e ended) bool {
-	if len(s.seqs) == 0 || e.seq < s.seqs[0] || e.seq > s.seqs[len(s.seqs)-1] {
-		return false
+// position returns where a call is in the segment.
+func (s *callSegment) position(seq int64) (int, bool) {
+	if len(s.seqs) == 0 || seq < s.seqs[0] || seq > s.seqs[len(s.seqs)-1] {
+		return 0, false
 	}
-	p, ok := slices.BinarySearch(s.seqs, e.seq)
-	if ok {
-		s.set(p, e)
-	}
-	return ok
+	return slices.BinarySearch(s.seqs, seq)
 }
 
 // set gives the call at position p its outcome.
@@ -279,9 +305,9 @@ type otherSegment struct{ rows []otherRow }
 
 type otherRow struct {
 	seq, at               int64
-	call                  durward.CallID // whose session, trace and sandbox are the row's
+	call                  durward.CallID // whose session and trace are the row's, until they are known
 	session, trace, layer string
-	sandboxes             []string
+	sandbox               string // of an event; other rows are of those of their session
 }
 
 // micros is a time as it is compared; the zero time is 0.

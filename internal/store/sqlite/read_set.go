@@ -7,7 +7,7 @@ import (
 	"durward"
 )
 
-// segmentRows is how many rows of a table a segment covers.
+// segmentRows is how many rows of a table a segment covers at most.
 const segmentRows = 8192
 
 // set is a set of positions in a segment.

@@ -24,14 +24,14 @@ func (x *index) seal(c *conn) error {
 		}
 	}
 	for s, o := range x.others {
-		for len(o.rows) >= segmentRows {
-			if err := x.sealOthers(c, s, o.rows[:segmentRows]); err != nil {
+		for len(o.rows) >= x.sizes.others {
+			if err := x.sealOthers(c, s, o.rows[:x.sizes.others]); err != nil {
 				return err
 			}
-			o.rows = slices.Delete(o.rows, 0, segmentRows)
+			o.rows = slices.Delete(o.rows, 0, x.sizes.others)
 		}
 	}
-	if x.amend >= amendMost {
+	if x.amend >= x.sizes.amend {
 		return x.amendAll(c)
 	}
 	return nil
