@@ -264,16 +264,17 @@ func (d *DB) dropBodies(ctx context.Context, first int64, progress func(done, of
 
 // shrink gives the pages that are free back to the file system.
 func (d *DB) shrink(ctx context.Context) error {
-	for {
-		free := int64(0)
-		err := d.small(ctx, func() error {
-			var err error
+	for before, free := int64(math.MaxInt64), int64(0); ; before = free {
+		err := d.small(ctx, func() (err error) {
 			if free, _, err = d.conn.number("PRAGMA freelist_count"); err != nil || free == 0 {
 				return err
 			}
 			return d.conn.each("PRAGMA incremental_vacuum("+strconv.Itoa(vacuumPages)+")", func([]value) error { return nil })
 		})
-		if err != nil || free == 0 {
+		if err != nil {
+			return err
+		}
+		if free == 0 || free >= before {
 			break
 		}
 	}

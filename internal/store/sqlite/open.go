@@ -40,8 +40,6 @@ type Options struct {
 	// file; default 2 s, which is less than limits.ledger_wait.
 	Busy time.Duration
 	Log  *slog.Logger // default: discard
-
-	sizes segmentSizes // smaller ones in tests; default: the usual ones
 }
 
 func (o *Options) check() error {
@@ -268,3 +266,6 @@ func (d *DB) Close() error {
 
 // value is what statements are given.
 type value = driver.Value
+
+// Path returns where the database file is.
+func (d *DB) Path() string { return d.opt.Path }

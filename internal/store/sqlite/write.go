@@ -136,7 +136,20 @@ func (d *DB) load() error {
 	if s.used, err = loadUsed(d.conn); err != nil {
 		return err
 	}
-	if s.index, err = loadIndex(d.conn, d.opt.sizes); err != nil {
+	if s.index, err = loadIndex(d.conn); err != nil {
+		return err
+	}
+	// Calls that go on while their intents were pruned.
+	err = d.conn.each("SELECT p.seq, p.id FROM pruned_calls p WHERE NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.call = p.seq)", func(row []value) error {
+		f := fields{row: row}
+		seq, id := f.number(), f.id()
+		if f.bad > 0 {
+			return errDamaged
+		}
+		s.index.calls[durward.CallID(id)] = seq
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	d.state = s
