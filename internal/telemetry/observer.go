@@ -70,12 +70,12 @@ func serverSpan(p *gateway.Passed) *otlp.Span {
 	s.Attributes = append(s.Attributes,
 		otlp.Attribute{Key: "jsonrpc.request.id", Value: idOf(call.RequestID)},
 		otlp.Attribute{Key: "mcp.protocol.version", Value: p.Revision},
-		otlp.Attribute{Key: "network.transport", Value: networkOf(call.Caller.Entrance)},
+		otlp.Attribute{Key: "network.transport", Value: otlp.Word(networkOf(call.Caller.Entrance))},
 		otlp.Attribute{Key: "durward.principal", Value: call.Caller.Principal},
-		otlp.Attribute{Key: "durward.entrance", Value: string(call.Caller.Entrance)},
-		otlp.Attribute{Key: "durward.era", Value: call.Era},
-		otlp.Attribute{Key: "durward.status", Value: string(p.Outcome.Status)},
-		otlp.Attribute{Key: "durward.decision", Value: p.Decision.Action.String()},
+		otlp.Attribute{Key: "durward.entrance", Value: otlp.Word(call.Caller.Entrance)},
+		otlp.Attribute{Key: "durward.era", Value: otlp.Word(call.Era)},
+		otlp.Attribute{Key: "durward.status", Value: otlp.Word(p.Outcome.Status)},
+		otlp.Attribute{Key: "durward.decision", Value: otlp.Word(p.Decision.Action.String())},
 		otlp.Attribute{Key: "durward.ledger.wait", Value: p.Recorded.Seconds()},
 	)
 	return s
@@ -90,13 +90,13 @@ func clientSpan(sent *gateway.Sent) *otlp.Span {
 	}
 	describe(s, call, call.Name)
 	fail(s, failureSent(sent), sent.Error)
-	network := "tcp"
+	network := otlp.Word("tcp")
 	if call.Transport == durward.TransportStdio || call.Transport == durward.TransportBuiltin {
 		network = "pipe"
 	}
 	s.Attributes = append(s.Attributes,
 		otlp.Attribute{Key: "network.transport", Value: network},
-		otlp.Attribute{Key: "durward.era", Value: sent.Era},
+		otlp.Attribute{Key: "durward.era", Value: otlp.Word(sent.Era)},
 		otlp.Attribute{Key: "durward.attempts", Value: int64(sent.Attempts)},
 	)
 	return s
@@ -105,11 +105,15 @@ func clientSpan(sent *gateway.Sent) *otlp.Span {
 // describe says what was asked for.
 func describe(s *otlp.Span, call *durward.Call, name string) {
 	method := call.Method[:min(len(call.Method), maxID)]
+	known := any(method)
+	if methodOf(method) == method {
+		known = otlp.Word(method)
+	}
 	s.Name = method
 	s.Attributes = append(make([]otlp.Attribute, 0, 16),
-		otlp.Attribute{Key: "mcp.method.name", Value: method},
-		otlp.Attribute{Key: "durward.server", Value: call.Server},
-		otlp.Attribute{Key: "durward.call.id", Value: string(call.ID)})
+		otlp.Attribute{Key: "mcp.method.name", Value: known},
+		otlp.Attribute{Key: "durward.server", Value: otlp.Word(call.Server)},
+		otlp.Attribute{Key: "durward.call.id", Value: otlp.Word(call.ID)})
 	if call.Server == "" || name == "" {
 		return
 	}
@@ -117,7 +121,7 @@ func describe(s *otlp.Span, call *durward.Call, name string) {
 	switch method {
 	case wire.MethodToolsCall:
 		s.Name += " " + name
-		s.Attributes = append(s.Attributes, otlp.Attribute{Key: "gen_ai.operation.name", Value: "execute_tool"}, otlp.Attribute{Key: "gen_ai.tool.name", Value: name})
+		s.Attributes = append(s.Attributes, otlp.Attribute{Key: "gen_ai.operation.name", Value: otlp.Word("execute_tool")}, otlp.Attribute{Key: "gen_ai.tool.name", Value: name})
 	case wire.MethodPromptsGet:
 		s.Name += " " + name
 		s.Attributes = append(s.Attributes, otlp.Attribute{Key: "gen_ai.prompt.name", Value: name})

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -56,9 +57,10 @@ const (
 
 // sender sends messages to a collector. It is safe for concurrent use.
 type sender struct {
-	base   string
-	header http.Header
-	client *http.Client
+	base    string
+	header  http.Header
+	client  *http.Client
+	writers sync.Pool // of *gzip.Writer
 }
 
 func newSender(e Endpoint) (*sender, error) {
@@ -91,7 +93,7 @@ func (s *sender) close() { s.client.CloseIdleConnections() }
 // reached, until ctx ends or its time is over. The error is safe to show: it holds
 // no header, and little of the answer.
 func (s *sender) send(ctx context.Context, signal Signal, m proto.Message) error {
-	body, err := pack(m)
+	body, err := s.pack(m)
 	if err != nil {
 		return durward.Errorf(durward.Internal, "otlp", "%w", err)
 	}
@@ -109,16 +111,20 @@ func (s *sender) send(ctx context.Context, signal Signal, m proto.Message) error
 	}
 }
 
-func pack(m proto.Message) ([]byte, error) {
+// pack encodes and compresses a message.
+func (s *sender) pack(m proto.Message) ([]byte, error) {
 	raw, err := proto.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
-	if err != nil {
+	z, ok := s.writers.Get().(*gzip.Writer) // one takes a megabyte to make
+	if ok {
+		z.Reset(&b)
+	} else if z, err = gzip.NewWriterLevel(&b, gzip.BestSpeed); err != nil {
 		return nil, err
 	}
+	defer s.writers.Put(z)
 	if _, err := z.Write(raw); err != nil {
 		return nil, err
 	}
