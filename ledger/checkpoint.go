@@ -259,7 +259,7 @@ func nextItem(data []byte) (raw []byte, finished bool) {
 	if end < 0 {
 		return nil, false
 	}
-	if bytes.HasPrefix(data, []byte(signatureMark)) { // signatures of nothing
+	if bytes.Contains(data[:end], []byte(signatureMark)) { // signatures of nothing, or text and signatures in one
 		return data[:end], true
 	}
 	rest := data[end:]
@@ -302,7 +302,10 @@ func parseItem(raw []byte) (*entry, error) {
 		return nil, errEntry("it does not have the signatures of its kind")
 	}
 	for _, line := range lines {
-		_, code, _ := strings.Cut(line, " ")
+		name, code, _ := strings.Cut(line, " ")
+		if name != e.Origin {
+			return nil, errEntry("its first line is not the name of the key that signed it")
+		}
 		if _, err := base64.StdEncoding.Strict().DecodeString(code); err != nil || strings.ContainsAny(code, "\r\n") {
 			return nil, errEntry("a signature is not in base64")
 		}

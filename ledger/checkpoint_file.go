@@ -150,8 +150,11 @@ func (c *Checkpoints) load(s *sheet) error {
 		}
 	}
 	c.items, c.thinned = s.items, len(s.items)
-	if len(s.torn) > 0 {
-		c.size = -1
+	if len(s.torn) == 0 {
+		return nil
+	}
+	if err := c.rewrite(c.items); err != nil {
+		return durward.Errorf(durward.Unavailable, checkpointOp, "%s cannot be repaired: %w", c.opt.Path, err)
 	}
 	return nil
 }
@@ -388,6 +391,11 @@ func (c *Checkpoints) write(items []item, last []byte) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	return c.rewrite(items)
+}
+
+// rewrite makes the file hold these items and nothing else.
+func (c *Checkpoints) rewrite(items []item) error {
 	var all []byte
 	for i := range items {
 		all = append(all, items[i].raw...)

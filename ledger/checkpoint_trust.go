@@ -156,9 +156,6 @@ func (j *judging) signer(it *item) (verifier, stranger string, err error) {
 	}
 	for text, v := range j.known {
 		if v.Name() == n.Sigs[0].Name && v.KeyHash() == n.Sigs[0].Hash {
-			if v.Name() != it.entry.Origin {
-				return "", "", errEntry("its first line is not the name of its key")
-			}
 			return text, "", nil
 		}
 	}
@@ -190,6 +187,8 @@ func (j *judging) item(it *item) {
 	defer func() {
 		if !e.thinned() {
 			j.pinned = e.hash()
+		} else if len(j.entries) <= 1 {
+			j.pinned = e.after
 		}
 	}()
 	if by == "" {
@@ -237,6 +236,8 @@ func (j *judging) key(it *item, by string) {
 // place checks that an entry is where it was written.
 func (j *judging) place(it *item) {
 	e := it.entry
+	// What the first one names is missing with the beginning of the file, which is
+	// judged elsewhere.
 	if len(j.entries) > 0 && e.after != j.pinned {
 		j.find(VerdictDamaged, it.line, "an entry that this one names is not before it: entries were removed or moved")
 	}

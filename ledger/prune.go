@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"durward"
@@ -21,8 +22,6 @@ const (
 	// grains says how exact ages are: one part of so many. Each step leaves an entry
 	// in the checkpoint file for good.
 	grains = 100
-	// sizeRounds bounds how often the size is looked at again.
-	sizeRounds = 16
 	// sizeSpare is which part of the size is freed beyond what must be.
 	sizeSpare = 10
 )
@@ -130,8 +129,11 @@ func (k *keeping) resume(ctx context.Context) error {
 		left = l.Seq <= cut.Seq
 		return errEnough
 	})
-	if err != nil && !errors.Is(err, errEnough) || !left {
+	if err != nil && !errors.Is(err, errEnough) {
 		return err
+	}
+	if !left {
+		return nil
 	}
 	k.done.Resumed = cut.Seq
 	return k.prune(ctx, cut.Seq)
@@ -193,12 +195,14 @@ func (k *keeping) bodies(ctx context.Context) error {
 	return nil
 }
 
-// size removes the oldest records while the store is too big.
+// size removes the oldest records while the store is too big. Others write
+// meanwhile, so it may shrink only with the second round; it is not removed in vain.
 func (k *keeping) size(ctx context.Context) error {
 	if k.opt.MaxSize == 0 {
 		return nil
 	}
-	for last := int64(0); ; {
+	least, vain := int64(math.MaxInt64), 0
+	for {
 		size, err := k.opt.Store.Size(ctx)
 		if err != nil {
 			return err
@@ -207,26 +211,33 @@ func (k *keeping) size(ctx context.Context) error {
 		if !k.done.Over {
 			return nil
 		}
-		if last > 0 && size >= last {
+		if vain++; size < least {
+			least, vain = size, 0
+		}
+		if vain == 2 {
 			return durward.Errorf(durward.Unavailable, "", "records were removed, but the store still takes %d bytes, and %d are allowed (ledger.keep.max_size)", size, k.opt.MaxSize)
 		}
-		last = size
-		cut := k.opt.Checkpoints.unfinished()
-		all := k.opt.Checkpoints.Newest().Seq - cut.Seq
-		spare := size - k.opt.MaxSize + k.opt.MaxSize/sizeSpare
-		most := uint64(float64(all)*min(1, float64(spare)/float64(size))) + 1
-		w, err := k.walk(ctx, limits{after: cut, before: k.now.Add(-pruneYoung), links: most, calls: true})
-		if err != nil {
-			return err
-		}
-		if w.upTo.Seq == 0 {
-			k.opt.Log.Warn("the ledger is bigger than it shall be, and nothing of it may be removed yet", "bytes", size, "max_size", k.opt.MaxSize)
-			return nil
-		}
-		if err := k.removeRows(ctx, w.upTo, fmt.Sprintf("%d bytes are more than %d", size, k.opt.MaxSize)); err != nil {
+		if some, err := k.shrink(ctx, size); err != nil || !some {
 			return err
 		}
 	}
+}
+
+// shrink removes as much as should be too much, and says whether there was any.
+func (k *keeping) shrink(ctx context.Context, size int64) (some bool, err error) {
+	cut := k.opt.Checkpoints.unfinished()
+	all := k.opt.Checkpoints.Newest().Seq - cut.Seq
+	spare := size - k.opt.MaxSize + k.opt.MaxSize/sizeSpare
+	most := uint64(float64(all)*min(1, float64(spare)/float64(size))) + 1
+	w, err := k.walk(ctx, limits{after: cut, before: k.now.Add(-pruneYoung), links: most, calls: true})
+	if err != nil {
+		return false, err
+	}
+	if w.upTo.Seq == 0 {
+		k.opt.Log.Warn("the ledger is bigger than it shall be, and nothing of it may be removed yet", "bytes", size, "max_size", k.opt.MaxSize)
+		return false, nil
+	}
+	return true, k.removeRows(ctx, w.upTo, fmt.Sprintf("%d bytes are more than %d", size, k.opt.MaxSize))
 }
 
 // bodiesGone returns the last link of which bodies or records are removed.

@@ -25,6 +25,11 @@ type VerifyOptions struct {
 	Progress Progress // default: nobody
 }
 
+// ErrDamaged is in the chain of an error of a store that holds something no store
+// wrote: a broken page, a number where a text should be. [Verify] takes any other
+// error for one that may pass.
+var ErrDamaged = errors.New("the store is damaged")
+
 const (
 	// verifyTries bounds how often a check begins anew because something was pruned
 	// meanwhile.
@@ -229,11 +234,9 @@ func (v *verification) unreadable(ctx context.Context, after uint64, err error) 
 	if ctx.Err() != nil {
 		return durward.Errorf(durward.Unavailable, verifyOp, "interrupted: %w", context.Cause(ctx))
 	}
-	verdict := VerdictDamaged
-	switch durward.KindOf(err) {
-	case durward.Unavailable, durward.Timeout, durward.Denied, durward.NotFound:
-		verdict = VerdictUnclear
-	default:
+	verdict := VerdictUnclear
+	if errors.Is(err, ErrDamaged) {
+		verdict = VerdictDamaged
 	}
 	v.report.add(Finding{Verdict: verdict, From: after, To: after, Where: "the store", Message: "it cannot be read: " + err.Error()})
 	return nil

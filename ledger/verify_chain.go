@@ -101,14 +101,16 @@ func (k Kind) String() string {
 // linkWalk is the state of checking all links.
 type linkWalk struct {
 	*verification
-	chain   chain
-	pairs   *pairs
-	next    int    // of anchors
-	good    uint64 // the last link at which an anchor agreed
-	wrong   *Finding
-	skipped bool // links before the truncation are still there
-	tail    Unanchored
-	judged  time.Time // of the last link of the tail that was there when the check began
+	chain  chain
+	pairs  *pairs
+	next   int    // of anchors
+	good   uint64 // the last link at which an anchor agreed
+	wrong  *Finding
+	tail   Unanchored
+	judged time.Time // of the last link of the tail that was there when the check began
+
+	gaps     int // places where checkpoints are missing
+	firstGap Finding
 }
 
 // links walks through all links.
@@ -137,7 +139,6 @@ func (v *verification) links(ctx context.Context) error {
 // first looks at the first link that is there.
 func (w *linkWalk) first(l Link, _ []Record) error {
 	if l.Seq <= w.cut.Seq {
-		w.skipped = true
 		w.report.add(Finding{Verdict: VerdictOK, From: l.Seq, To: w.cut.Seq, Message: "these were to be removed and are still there: pruning was interrupted, and goes on by itself or with durward ledger prune"})
 	}
 	return errEnough
@@ -198,7 +199,7 @@ func (w *linkWalk) compare(l Link) {
 		case a.Seq < l.Seq: // that link is missing, which is a finding of its own
 		case a.Hash == l.Hash && l != Link{Seq: l.Seq}:
 			w.flush()
-			w.gap(a)
+			w.gap(a, l.At)
 			w.good, w.tail = a.Seq, Unanchored{}
 			w.judged = time.Time{}
 			w.report.Anchored = &Anchored{Seq: a.Seq, Time: a.Time}
@@ -214,7 +215,10 @@ func (w *linkWalk) compare(l Link) {
 }
 
 // gap notes when checkpoints are missing before one, more than thinning out takes.
-func (w *linkWalk) gap(a *anchor) {
+func (w *linkWalk) gap(a *anchor, until time.Time) {
+	if w.tail.Links == 0 {
+		return
+	}
 	most := tailMost
 	switch age := w.anchors[len(w.anchors)-1].Time.Sub(a.Time); {
 	case age > thinDaily-time.Hour:
@@ -222,12 +226,26 @@ func (w *linkWalk) gap(a *anchor) {
 	case age > thinHourly-time.Hour:
 		most += time.Hour
 	}
-	if w.tail.Until.Sub(w.tail.Since) > most {
-		w.report.add(Finding{
-			Verdict: VerdictOK, From: w.good + 1, To: a.Seq, Where: a.where,
-			Message: fmt.Sprintf("records made from %s to %s were signed only at %s: checkpoints could not be written, or were removed", stamp(w.tail.Since), stamp(w.tail.Until), stamp(a.Time)),
-		})
+	if until.Sub(w.tail.Since) <= most {
+		return
 	}
+	if w.gaps++; w.gaps == 1 {
+		w.firstGap = Finding{
+			Verdict: VerdictOK, From: w.good + 1, To: a.Seq, Where: a.where,
+			Message: fmt.Sprintf("records made from %s to %s were signed only at %s: checkpoints could not be written, or were removed", stamp(w.tail.Since), stamp(until), stamp(a.Time)),
+		}
+	}
+}
+
+// reportGaps reports the first gap, and how many there are.
+func (w *linkWalk) reportGaps() {
+	if w.gaps == 0 {
+		return
+	}
+	if w.gaps > 1 {
+		w.firstGap.Message += fmt.Sprintf("; that is so at %d places", w.gaps)
+	}
+	w.report.add(w.firstGap)
 }
 
 // flush reports anchors that do not agree.
@@ -257,6 +275,7 @@ func (w *linkWalk) unanchored(l Link, records int) {
 // finish judges what is behind the last link.
 func (w *linkWalk) finish() {
 	w.flush()
+	w.reportGaps()
 	w.report.Open = int64(len(w.pairs.open))
 	if w.pairs.lost {
 		w.report.add(Finding{Verdict: VerdictOK, Message: "too many calls are open to tell whether intents and outcomes belong together"})

@@ -223,6 +223,15 @@ func bodyOf(r ledger.Record) ledger.Digest {
 	}
 }
 
+func unzip(data []byte) ([]byte, error) {
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.DecodeAll(data, nil)
+}
+
 // copied is a copy of a shelf: what is done to it, the other one does not see.
 func (s *shelf) copied() *shelf {
 	s.mu.Lock()
