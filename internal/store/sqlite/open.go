@@ -40,6 +40,8 @@ type Options struct {
 	// file; default 2 s, which is less than limits.ledger_wait.
 	Busy time.Duration
 	Log  *slog.Logger // default: discard
+
+	sizes segmentSizes // smaller ones in tests; default: the usual ones
 }
 
 func (o *Options) check() error {

@@ -136,7 +136,7 @@ func (d *DB) load() error {
 	if s.used, err = loadUsed(d.conn); err != nil {
 		return err
 	}
-	if s.index, err = loadIndex(d.conn); err != nil {
+	if s.index, err = loadIndex(d.conn, d.opt.sizes); err != nil {
 		return err
 	}
 	// Calls that go on while their intents were pruned.
