@@ -44,6 +44,7 @@ func (b *builder) build() *Config {
 		c.Toolsets = append(c.Toolsets, b.toolset(name, b.raw.Toolsets[name]))
 	}
 	c.Principals, c.SealKeys = b.principals(), b.sealKeys()
+	c.Telemetry = b.telemetry()
 	b.checkPatterns(yamlx.Path{"pinned_tools"}, b.raw.PinnedTools)
 	b.checkService(c)
 	b.checkPrefix(c)

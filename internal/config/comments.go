@@ -15,6 +15,8 @@ var (
 	fileSource string
 	//go:embed file_ledger.go
 	ledgerSource string
+	//go:embed file_telemetry.go
+	telemetrySource string
 	//go:embed limits.go
 	limitsSource string
 )
@@ -22,7 +24,7 @@ var (
 // comments returns the comments of all types, and of all fields by "type.Field".
 var comments = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
-	for _, source := range []string{fileSource, ledgerSource, limitsSource} {
+	for _, source := range []string{fileSource, ledgerSource, telemetrySource, limitsSource} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			panic(err) // it was compiled from the same text

@@ -34,6 +34,7 @@ type Config struct {
 	LazyTools      bool              // list on /mcp only what finds the other tools, and PinnedTools
 	PinnedTools    []string          // globs over offered names
 	Ledger         Ledger
+	Telemetry      Telemetry
 	Log            Log
 
 	secrets  *secret.Matcher

@@ -78,6 +78,8 @@ type file struct {
 	PinnedTools []string `yaml:"pinned_tools"`
 	// Ledger is where every call is written down before it acts.
 	Ledger ledgerFile `yaml:"ledger"`
+	// Telemetry is where the service tells what it does, besides its log and /metrics.
+	Telemetry telemetryFile `yaml:"telemetry"`
 	// Log says what is logged and how.
 	Log logFile `yaml:"log"`
 	// Locked names keys that the user's file must not have, with everything below
@@ -230,8 +232,8 @@ func defaultFile() file {
 			IdleStop:     idleStop(10 * time.Minute),
 			HealthEvery:  30 * time.Second,
 		},
-		Ledger: defaultLedger(),
-		Log:    logFile{Level: "info", Format: "auto"},
+		Ledger: defaultLedger(), Telemetry: defaultTelemetry(),
+		Log: logFile{Level: "info", Format: "auto"},
 	}
 }
 

@@ -16,7 +16,7 @@ type Key struct {
 	// Path leads to the key; NAME stands for each name of a mapping with free
 	// keys: "servers.NAME.env.NAME".
 	Path string `json:"path"`
-	// Type is the kind of value: text, boolean, integer, size, duration, mapping
+	// Type is the kind of value: text, boolean, integer, number, size, duration, mapping
 	// (of other keys), "list of …" or "mapping of …".
 	Type       string   `json:"type"`
 	Doc        string   `json:"doc"`                // what it is, with its bounds and default
@@ -134,6 +134,8 @@ func typeName(t reflect.Type) string {
 		return "boolean"
 	case reflect.Int:
 		return "integer"
+	case reflect.Float64:
+		return "number"
 	case reflect.Slice:
 		return "list of " + plural(typeName(t.Elem()))
 	case reflect.Map:
@@ -173,6 +175,8 @@ func written(v reflect.Value) string {
 		return strconv.FormatBool(v.Bool())
 	case reflect.Int:
 		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
 	case reflect.Slice:
 		var items []string
 		for i := range v.Len() {

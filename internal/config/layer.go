@@ -25,7 +25,8 @@ const (
 //   - a single value, and a list, of a higher layer replaces that of a lower one;
 //     an empty list is a value too;
 //   - limits, defaults, ledger and log are merged key by key;
-//   - tls is one value: certificate and key belong together;
+//   - tls is one value: certificate and key belong together; and so is
+//     telemetry.otlp: headers of one layer do not go to the endpoint of another;
 //   - servers, toolsets and principals are merged by name, and an entry of a
 //     higher layer replaces one of the same name as a whole, so that nobody can add
 //     a variable or an argument to a server that a higher layer defines;
@@ -51,6 +52,9 @@ func decodeLayers(docs []document, raw *file) layers {
 		src := yamlx.Parse(d.name, d.data, limitsOf())
 		servers, toolsets, principals := raw.Servers, raw.Toolsets, raw.Principals
 		raw.Locked = nil // of no other layer
+		if src.Has(otlpPath) {
+			raw.Telemetry.OTLP = defaultTelemetry().OTLP
+		}
 		src.Decode(raw)
 		raw.Servers = over(servers, raw.Servers)
 		raw.Toolsets = over(toolsets, raw.Toolsets)
@@ -59,6 +63,9 @@ func decodeLayers(docs []document, raw *file) layers {
 	}
 	return ls
 }
+
+// otlpPath leads to a mapping that is replaced as a whole. It is never changed.
+var otlpPath = yamlx.Path{"telemetry", "otlp"}
 
 // over merges two mappings by name.
 func over[V any](lower, higher map[string]V) map[string]V {
@@ -76,7 +83,7 @@ func byName(key string) bool { return key == "servers" || key == "toolsets" || k
 // owner returns the layer whose value at path counts; the lowest when none has one.
 func (ls layers) owner(path yamlx.Path) *layer {
 	whole := path
-	if len(path) > 2 && byName(path[0]) {
+	if len(path) > 2 && (byName(path[0]) || path[0] == otlpPath[0] && path[1] == otlpPath[1]) {
 		whole = path[:2]
 	}
 	for n := len(whole); n > 0; n-- {

@@ -62,6 +62,7 @@ A higher layer wins:
 - a single value or a list replaces that of a lower layer; an empty list is a value too;
 - ` + "`limits`, `defaults`, `ledger` and `log`" + ` are merged key by key;
 - ` + "`servers`, `toolsets` and `principals`" + ` are merged by name; an entry of a higher layer replaces one of the same name as a whole;
+- ` + "`telemetry.otlp`" + ` of a higher layer replaces that of a lower one as a whole;
 - keys named in ` + "`locked`" + ` (corp layer only) must not be in the user's file at all.
 
 ## A broken file

@@ -111,13 +111,15 @@ func scalarShape(t reflect.Type, key Key) (object, bool) {
 	case t.Kind() == reflect.Bool:
 		return object{"type": "boolean"}, true
 	case t.Kind() == reflect.Int:
-		return bounded(key), true
+		return bounded("integer", key), true
+	case t.Kind() == reflect.Float64:
+		return bounded("number", key), true
 	}
 	return nil, false
 }
 
-func bounded(key Key) object {
-	s := object{"type": "integer"}
+func bounded(kind string, key Key) object {
+	s := object{"type": kind}
 	if least, err := strconv.Atoi(key.Min); err == nil {
 		s["minimum"] = least
 	}
@@ -135,6 +137,9 @@ func (n *node) defaultValue() (any, bool) {
 		return n.key.Default == "true", true
 	case n.typ.Kind() == reflect.Int && n.typ == reflect.TypeFor[int]():
 		number, err := strconv.Atoi(n.key.Default)
+		return number, err == nil
+	case n.typ.Kind() == reflect.Float64:
+		number, err := strconv.ParseFloat(n.key.Default, 64)
 		return number, err == nil
 	}
 	return n.key.Default, true
