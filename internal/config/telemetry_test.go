@@ -11,7 +11,7 @@ import (
 // a lower one has for another, and is not told what that one would be.
 func TestACollectorIsReplacedAsAWhole(t *testing.T) {
 	const user = "version: 1\ntelemetry:\n  otlp: {endpoint: 'http://mine', headers: {Authorization: my-own-token}, sample: 0.5, logs: true}\n"
-	const corp = "telemetry:\n  otlp: {endpoint: 'https://corp', headers: {X-Key: theirs}}\n"
+	const corp = "version: 1\ntelemetry:\n  otlp: {endpoint: 'https://corp', headers: {X-Key: theirs}}\n"
 	c, err := config.ParseLayers("user.yaml", []byte(user), "/etc/durward/corp.yaml", []byte(corp), config.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -22,7 +22,7 @@ func TestACollectorIsReplacedAsAWhole(t *testing.T) {
 	if !c.Telemetry.Equal(want) {
 		t.Errorf("%+v", c.Telemetry)
 	}
-	alone, err := config.ParseLayers("user.yaml", []byte(user), "/etc/durward/corp.yaml", []byte("builtin: true\n"), config.Options{})
+	alone, err := config.ParseLayers("user.yaml", []byte(user), "/etc/durward/corp.yaml", []byte("version: 1\nbuiltin: true\n"), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
