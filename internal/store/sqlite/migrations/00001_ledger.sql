@@ -9,7 +9,8 @@
 --   else is that text. Times are microseconds since 1970, NULL: none. In optional
 --   columns NULL stands for the empty text, the zero digest, no trace.
 -- * What repeats from call to call (who, what, why) is kept once, in callers, targets
---   and verdicts, and rows name it by number.
+--   and verdicts, and rows name it by number. No number is given twice, also when what
+--   had it was pruned: segments and their maker remember them.
 -- * segments are derived from the rows; they stand in for indexes that every commit
 --   would have to pay for.
 
@@ -26,7 +27,7 @@ CREATE TABLE chain (
 ) STRICT;
 
 CREATE TABLE callers (
-    id             INTEGER PRIMARY KEY,
+    id             INTEGER PRIMARY KEY AUTOINCREMENT,
     session        ANY     NOT NULL, -- '': none
     principal      TEXT    NOT NULL,
     entrance       TEXT    NOT NULL,
@@ -40,7 +41,7 @@ CREATE TABLE callers (
 ) STRICT;
 
 CREATE TABLE targets (
-    id        INTEGER PRIMARY KEY,
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
     server    TEXT    NOT NULL,
     method    TEXT    NOT NULL,
     tool      TEXT    NOT NULL,
@@ -53,7 +54,7 @@ CREATE TABLE targets (
 ) STRICT;
 
 CREATE TABLE verdicts (
-    id     INTEGER PRIMARY KEY,
+    id     INTEGER PRIMARY KEY AUTOINCREMENT,
     action INTEGER NOT NULL, -- 0 allow, 1 ask, 2 block
     rule   TEXT    NOT NULL,
     layer  TEXT    NOT NULL,
