@@ -76,6 +76,7 @@ type Options struct {
 	Keys          Keys
 	Ledger        Ledger
 	Custody       Custody
+	Metrics       http.Handler // of /metrics, for who may read; default: there are none
 	// Watch has f called with what happens until stop is called. f does not block.
 	Watch func(f func(client.Event)) (stop func())
 	// Authorize says who sends a request and what that caller may do, or why it may
@@ -96,7 +97,7 @@ const maxBody = 32 << 20
 // api is the server.
 type api struct{ opt Options }
 
-// New returns the handler of /api/v1, /healthz and /readyz.
+// New returns the handler of /api/v1, /metrics, /healthz and /readyz.
 func New(opt Options) http.Handler {
 	if opt.KeepAlive <= 0 {
 		opt.KeepAlive = 15 * time.Second
@@ -112,6 +113,12 @@ func New(opt Options) http.Handler {
 	mux.Handle("/api/v1/", a.handler(route{scope: Read, serve: func(*api, http.ResponseWriter, *request) error {
 		return durward.Errorf(durward.NotFound, "", "the service API has no such route; see /api/v1/openapi.json")
 	}}))
+	if opt.Metrics != nil {
+		mux.Handle("GET /metrics", a.handler(route{scope: Read, serve: func(_ *api, w http.ResponseWriter, r *request) error {
+			opt.Metrics.ServeHTTP(w, r.Request)
+			return nil
+		}}))
+	}
 	// These two say yes or no and nothing else: anybody may ask.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

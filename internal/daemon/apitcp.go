@@ -10,7 +10,6 @@ import (
 	"durward/internal/control"
 	"durward/internal/identity"
 	"durward/internal/paths"
-	"durward/internal/secret"
 )
 
 // listenAPI listens where the service API is served by TCP; nil if it is not.
@@ -40,15 +39,26 @@ func apiGate(c *config.Config, tokens []identity.Token) (*identity.Gate, error) 
 	})
 }
 
-// apiTokens loads the tokens of the service API. One that opens something else as
+// tokenFile is where the token of a scope is.
+func tokenFile(scope control.Scope) string {
+	if scope == control.Operate {
+		return paths.APIToken()
+	}
+	return paths.APIReadToken()
+}
+
+// apiTokens loads the tokens of the service API, those of some scopes. One that opens something else as
 // well is refused: the token of the HTTP entrance is in the hands of agents, and
 // who may only look must not be able to do more.
-func apiTokens(c *config.Config) ([]identity.Token, error) {
+func apiTokens(c *config.Config, scopes ...control.Scope) ([]identity.Token, error) {
 	type file struct {
 		path  string
 		scope control.Scope // empty: not of the API
 	}
-	files := []file{{paths.APIToken(), control.Operate}, {paths.APIReadToken(), control.Read}}
+	var files []file
+	for _, scope := range scopes {
+		files = append(files, file{tokenFile(scope), scope})
+	}
 	if c.Auth == config.AuthToken {
 		files = append(files, file{paths.Token(), ""})
 	}
@@ -80,14 +90,11 @@ func (s *Service) startAPI() error {
 		return err
 	}
 	s.later(l.Close)
-	tokens, err := apiTokens(s.config)
+	tokens, err := apiTokens(s.config, control.Operate, control.Read)
 	if err != nil {
 		return err
 	}
-	for _, t := range tokens {
-		s.generated = append(s.generated, secret.New(t.Secret))
-	}
-	s.secrets.Store(s.secretsOf(s.config, s.sealing.Load()))
+	s.conceal(tokens)
 	gate, err := apiGate(s.config, tokens)
 	if err != nil {
 		return err

@@ -42,18 +42,19 @@ type Options struct {
 
 // Service is a running service.
 type Service struct {
-	opt      Options
-	log      *slog.Logger
-	started  time.Time
-	ledger   *book // nil: nothing is recorded
-	gateway  *gateway.Gateway
-	activity *activity
-	address  string // of HTTP
-	token    string // file of the bearer token; empty without one
-	apiAt    string // address of the service API by TCP; empty without
-	events   events
-	stopping chan struct{} // closed when Close begins
-	stop     sync.Once
+	opt       Options
+	log       *slog.Logger
+	started   time.Time
+	telemetry *telemetry.Telemetry
+	ledger    *book // nil: nothing is recorded
+	gateway   *gateway.Gateway
+	activity  *activity
+	address   string // of HTTP
+	token     string // file of the bearer token; empty without one
+	apiAt     string // address of the service API by TCP; empty without
+	events    events
+	stopping  chan struct{} // closed when Close begins
+	stop      sync.Once
 
 	changes sync.Mutex // serialises what changes the configuration, running or on disk
 
@@ -85,7 +86,7 @@ func Start(opt Options) (s *Service, err error) {
 	}
 	s.secrets.Store(s.config.Secrets())
 	s.seen, s.loaded = s.look(), time.Now()
-	if s.log, err = telemetry.NewLogger(opt.LogTo, s.config.Log.Level, s.config.Log.Format, s.withoutSecrets); err != nil {
+	if err := s.startTelemetry(); err != nil {
 		return nil, err
 	}
 	if err := s.takeState(); err != nil {
@@ -111,7 +112,11 @@ func Start(opt Options) (s *Service, err error) {
 	if err := s.startAPI(); err != nil {
 		return nil, err
 	}
-	s.serve(tcp, s.publicHandler())
+	metrics, err := s.metricsHandler()
+	if err != nil {
+		return nil, err
+	}
+	s.serve(tcp, s.publicHandler(metrics))
 	s.serve(socket, s.ownerHandler())
 	if err := os.WriteFile(paths.Address(), []byte(s.address+"\n"), 0o600); err != nil {
 		return nil, durward.Errorf(durward.Unavailable, "state", "%w", err)
@@ -175,6 +180,7 @@ func (s *Service) startGateway() error {
 	}
 	s.gateway = g
 	s.later(g.Close)
+	s.telemetry.WatchGateway(g)
 	stop := g.Watch((*watcher)(s))
 	s.later(func() error { stop(); return nil })
 	return nil
@@ -197,7 +203,7 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 	return gateway.Options{
 		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix,
 		LazyTools: c.LazyTools, PinnedTools: c.PinnedTools, Version: s.opt.Version, Log: s.log, Redact: s.withoutSecrets,
-		Recorder: s.recorder(),
+		Recorder: s.recorder(), Observer: s.telemetry,
 		Access: gateway.Access{
 			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
 			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,

@@ -8,21 +8,28 @@ import (
 	"durward/internal/identity"
 )
 
-// publicHandler serves what is reached by HTTP: the MCP routes and the health
-// checks. The service API is not there: the bearer token is in the hands of
+// publicHandler serves what is reached by HTTP: the MCP routes, the metrics and the
+// health checks. The service API is not there: the bearer token is in the hands of
 // agents, and the API could run any program.
-func (s *Service) publicHandler() http.Handler {
+func (s *Service) publicHandler(metrics http.Handler) http.Handler {
 	api := s.api(func(*http.Request) (durward.Caller, control.Scope, error) {
 		return durward.Caller{}, "", durward.Errorf(durward.NotFound, "", "the service API is not here; it is on the unix socket, and where api.listen says")
 	})
 	mcp := s.gateway.Handler()
-	return s.activity.watch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	used := s.activity.watch(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 			api.ServeHTTP(w, r)
 			return
 		}
 		mcp.ServeHTTP(w, r)
 	}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" { // who only looks keeps no service alive
+			metrics.ServeHTTP(w, r)
+			return
+		}
+		used.ServeHTTP(w, r)
+	})
 }
 
 // ownerHandler serves what is reached over the unix socket: all of it. Who only
@@ -59,6 +66,7 @@ func (s *Service) handleAPI(mux *http.ServeMux, authorize authorizer) {
 	mux.Handle("/api/v1/", s.activity.watch(api))
 	mux.Handle("/api/v1/status", api)
 	mux.Handle("/healthz", api)
+	mux.Handle("/metrics", api)
 	mux.Handle("/readyz", api)
 }
 
@@ -69,6 +77,6 @@ func (s *Service) api(authorize authorizer) http.Handler {
 	return control.New(control.Options{
 		Service: s, Servers: (*servers)(s), Steering: (*steering)(s), Offer: (*offer)(s), Configuration: s, Keys: (*keys)(s),
 		Ledger: (*readings)(s), Custody: (*custody)(s),
-		Watch: s.events.watch, Authorize: authorize, Done: s.stopping, Version: s.opt.Version,
+		Watch: s.events.watch, Metrics: s.telemetry.ServeMetrics(), Authorize: authorize, Done: s.stopping, Version: s.opt.Version,
 	})
 }

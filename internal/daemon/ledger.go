@@ -13,6 +13,7 @@ import (
 	"durward/internal/config"
 	"durward/internal/paths"
 	"durward/internal/store/sqlite"
+	"durward/internal/telemetry"
 	"durward/ledger"
 )
 
@@ -73,12 +74,13 @@ func (s *Service) openLedger(ctx context.Context) error {
 		return nil
 	}
 	path := ledgerPath(s.config)
-	b, err := openBook(ctx, s.config.Ledger, path, s.withoutSecrets, s.log)
+	b, err := openBook(ctx, s.config.Ledger, path, s.withoutSecrets, s.log, s.telemetry)
 	if err != nil {
 		return &LedgerError{Path: path, Err: err}
 	}
 	s.ledger = b
 	s.later(b.close)
+	s.telemetry.WatchLedger(b.figures)
 	detail := fmt.Sprintf("durward %s, pid %d, configuration %s", s.opt.Version, os.Getpid(), s.config.Digest())
 	if err := b.Append(ctx, noteOf("service start", detail)); err != nil { // whether anything can be recorded is known now
 		return &LedgerError{Path: path, Err: err}
@@ -94,14 +96,14 @@ func ledgerPath(c *config.Config) string {
 	return paths.Ledger()
 }
 
-func openBook(ctx context.Context, cfg config.Ledger, path string, redact func([]byte) []byte, log *slog.Logger) (*book, error) {
+func openBook(ctx context.Context, cfg config.Ledger, path string, redact func([]byte) []byte, log *slog.Logger, meter *telemetry.Telemetry) (*book, error) {
 	db, err := sqlite.Open(ctx, sqlite.Options{Path: path, Sync: string(cfg.Sync), Log: log})
 	if err != nil {
 		return nil, err
 	}
 	b := &book{cfg: cfg, path: path, store: db, log: log}
 	b.Ledger, err = ledger.Open(ctx, ledger.Options{
-		Store: db, Full: cfg.Sync == config.SyncFull, Bodies: cfg.Bodies, Redact: redact,
+		Store: meter.Measured(db), Full: cfg.Sync == config.SyncFull, Bodies: cfg.Bodies, Redact: redact,
 		Queue: cfg.Queue, Wait: cfg.Wait, BodyMost: cfg.BodyMost, Log: log, Committed: b.hub.committed,
 	})
 	if err != nil {

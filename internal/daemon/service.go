@@ -76,6 +76,7 @@ func fixed(old, next *config.Config) error {
 		{"trusted_proxies", !slices.Equal(old.TrustedProxies, next.TrustedProxies)},
 		{"limits", old.Limits != next.Limits},
 		{"ledger", old.Ledger != next.Ledger}, // its keys in limits, too
+		{"telemetry", !old.Telemetry.Equal(next.Telemetry)},
 		{"log", old.Log != next.Log},
 	} {
 		if key.changed {
