@@ -40,7 +40,7 @@ func newBodies(opt Options) *bodies {
 // not all of it. A body that is known to be stored comes without its data.
 func (b *bodies) of(content []byte) (preview string, body *Body) {
 	preview = cut(content, PreviewMost)
-	if len(content) <= PreviewMost && len(preview) == len(content) || !b.keep {
+	if preview == string(content) || !b.keep {
 		return preview, nil
 	}
 	body = &Body{Original: len(content)}

@@ -1,23 +1,31 @@
 package ledger
 
 import (
+	"bytes"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"durward"
 )
 
+// What a store is given: texts are UTF-8 without the character NUL, which not every
+// database can keep, and names are at most PreviewMost bytes; times are UTC and whole
+// microseconds. Callers choose some of the texts, and may choose ill.
+
 // intent makes the record of a call, and its body if the preview is not all of it.
 func (l *Ledger) intent(c *durward.Call, d durward.Decision) (*Intent, *Body) {
 	params := l.opt.Redact(c.Params)
 	preview, body := l.bodies.of(params)
 	i := &Intent{
-		ID: c.ID, Session: c.Caller.Session, Parent: c.Parent, TraceID: c.Trace.TraceID, SpanID: c.Trace.SpanID, At: micro(c.Received),
-		Principal: c.Caller.Principal, Entrance: c.Caller.Entrance, Process: c.Caller.Process, Client: c.Caller.Client,
-		Route: c.Route.String(), Era: c.Era, Origin: originOf(c), Transport: c.Transport,
-		Server: c.Server, Method: c.Method, Tool: c.Name, FullName: c.FullName, RequestID: string(c.RequestID), Risk: c.Risk,
-		Action: d.Action, Rule: d.Rule, Layer: d.Layer, Reason: d.Reason, BytesIn: len(c.Params), Preview: preview,
+		ID: text(c.ID), Session: text(c.Caller.Session), Parent: text(c.Parent), TraceID: c.Trace.TraceID, SpanID: c.Trace.SpanID, At: micro(c.Received),
+		Principal: text(c.Caller.Principal), Entrance: text(c.Caller.Entrance), Process: text(c.Caller.Process),
+		Client: durward.ClientInfo{Name: text(c.Caller.Client.Name), Version: text(c.Caller.Client.Version)},
+		Route:  text(c.Route.String()), Era: text(c.Era), Origin: originOf(c), Transport: text(c.Transport),
+		Server: text(c.Server), Method: text(c.Method), Tool: text(c.Name), FullName: text(c.FullName),
+		RequestID: cut(c.RequestID[:min(len(c.RequestID), PreviewMost+1)], PreviewMost), Risk: c.Risk,
+		Action: d.Action, Rule: text(d.Rule), Layer: text(d.Layer), Reason: text(d.Reason), BytesIn: len(c.Params), Preview: preview,
 	}
 	if body != nil {
 		i.Body = body.Digest
@@ -44,8 +52,8 @@ func originOf(c *durward.Call) Origin {
 // outcome makes the record of how a call ended.
 func (l *Ledger) outcome(c *durward.Call, o durward.Outcome) (*Outcome, *Body) {
 	r := &Outcome{
-		Call: c.ID, At: micro(o.Finished), Dispatched: micro(o.Dispatched), Duration: o.Finished.Sub(c.Received).Truncate(time.Microsecond),
-		Status: o.Status, Attempts: o.Attempts, BytesOut: len(o.Result) + len(o.Error),
+		Call: text(c.ID), At: micro(o.Finished), Dispatched: micro(o.Dispatched), Duration: o.Finished.Sub(c.Received).Truncate(time.Microsecond),
+		Status: text(o.Status), Attempts: o.Attempts, BytesOut: len(o.Result) + len(o.Error),
 	}
 	if o.Error != nil {
 		r.Error = cut(l.opt.Redact(o.Error), PreviewMost)
@@ -66,7 +74,8 @@ func micro(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Microsecond)
 }
 
-// cut is the beginning of a text, cut on a rune, without bytes that are no UTF-8.
+// cut is the beginning of a text, cut on a rune. What is no UTF-8 in it, and NUL, is
+// replaced.
 func cut(text []byte, most int) string {
 	if len(text) > most {
 		text = text[:most]
@@ -77,10 +86,39 @@ func cut(text []byte, most int) string {
 			text = text[:len(text)-1]
 		}
 	}
-	if utf8.Valid(text) {
+	if utf8.Valid(text) && bytes.IndexByte(text, 0) < 0 {
 		return string(text)
 	}
-	return string([]rune(string(text)))
+	clean := strings.ToValidUTF8(strings.ReplaceAll(string(text), "\x00", "\uFFFD"), "\uFFFD")
+	if len(clean) > most { // the replacement is longer than what it replaces
+		return cut([]byte(clean), most)
+	}
+	return clean
+}
+
+// text is a name as a store is given it.
+func text[T ~string](s T) T {
+	if len(s) <= PreviewMost && isPlain(string(s)) {
+		return s
+	}
+	return T(cut([]byte(s[:min(len(s), PreviewMost+1)]), PreviewMost))
+}
+
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c == 0 || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// long is a text that may be long: it is not cut.
+func long(s string) string {
+	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
 
 func plural(n int, one, more string) string {

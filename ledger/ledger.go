@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,19 +21,25 @@ type Ledger struct {
 	mu      sync.Mutex // guards all below
 	pending *group     // what the next transaction takes
 	closed  bool
+	ended   bool      // nobody writes any more
 	failed  error     // why the store took nothing the last time; nil: it did
 	since   time.Time // of failed
 	head    Link      // the last committed
+
+	doubtful *Batch // of the writer alone: whether it was committed is not known
 }
 
 // group is what one transaction writes, and whom it makes wait.
 type group struct {
 	records []Record
 	bodies  []Body
-	must    int           // of records, how many may not be dropped: outcomes
 	taken   chan struct{} // closed when the writer took it: there is room again
 	over    chan struct{} // closed when it is committed or refused
 	err     error         // set before over is closed
+
+	// Guarded by Ledger.mu:
+	done bool     // over is closed, or about to be
+	left []Record // outcomes of calls whose makers did not wait for it
 }
 
 func newGroup() *group {
@@ -64,7 +71,9 @@ func Open(ctx context.Context, opt Options) (*Ledger, error) {
 }
 
 // Intent records a call before it acts and returns when the record is committed.
-// An error, of kind Unavailable, refuses the call: nothing may pass unrecorded.
+// An error, of kind Unavailable, refuses the call: nothing may pass unrecorded. There
+// is no outcome for a call that was refused so: if its intent is committed all the
+// same, because ctx or the time to wait ended meanwhile, the ledger adds one.
 func (l *Ledger) Intent(ctx context.Context, call *durward.Call, d durward.Decision) error {
 	intent, body := l.intent(call, d)
 	return l.add(ctx, intent, body)
@@ -86,7 +95,7 @@ func (l *Ledger) Outcome(ctx context.Context, call *durward.Call, o durward.Outc
 }
 
 // Append records anything else and returns when it is committed.
-func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, r, nil) }
+func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, normal(r), nil) }
 
 // State says whether calls are being recorded: nil, or why not and since when.
 func (l *Ledger) State() (err error, since time.Time) { //nolint:revive // the error is the answer, not a failure to get one
@@ -145,14 +154,41 @@ func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
 				return g.err
 			}
 		case <-ctx.Done():
-			// It may be committed all the same: then it is a call that never was sent,
-			// and gets its outcome like any other.
-			return durward.Errorf(durward.Unavailable, "ledger", "the requester left before the call was recorded; nothing was executed")
+			return l.leave(g, r, durward.StatusCancelled, durward.Errorf(durward.Unavailable, "ledger", "the requester left before the call was recorded; nothing was executed"))
 		case <-timer.C:
-			return durward.Errorf(durward.Unavailable, "ledger",
-				"the call could not be recorded within %s, so it was not made: %s; see: durward status (limits.ledger_wait, limits.ledger_queue)", l.opt.Wait, l.why())
+			return l.leave(g, r, durward.StatusError, durward.Errorf(durward.Unavailable, "ledger",
+				"the call could not be recorded within %s, so it was not made: %s; see: durward status (limits.ledger_wait, limits.ledger_queue)", l.opt.Wait, l.why()))
 		}
 	}
+}
+
+// leave gives up waiting for a record. One that waits as well is taken back. For an
+// intent that is being written there will be an outcome, which says why there was none.
+func (l *Ledger) leave(g *group, r Record, status durward.Status, why error) error {
+	if g == nil {
+		return why
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if g.done {
+		return g.err
+	}
+	if g == l.pending {
+		if i := slices.Index(g.records, r); i >= 0 {
+			g.records = slices.Delete(g.records, i, i+1)
+		}
+		return why
+	}
+	if i, ok := r.(*Intent); ok {
+		g.left = append(g.left, notMade(i, status, why))
+	}
+	return why
+}
+
+// notMade is the outcome of a call that was refused although its intent is on record.
+func notMade(i *Intent, status durward.Status, why error) *Outcome {
+	now := micro(time.Now())
+	return &Outcome{Call: i.ID, At: now, Duration: max(now.Sub(i.At), 0), Status: status, Error: text(why.Error())}
 }
 
 // why says in words what keeps the ledger from writing.
@@ -180,12 +216,14 @@ func (l *Ledger) offer(r Record, body *Body) (g *group, full <-chan struct{}, er
 	return l.pending, nil, nil
 }
 
-// push adds a record that must not be refused.
+// push adds a record that must not be refused; nil when nobody writes any more.
 func (l *Ledger) push(r Record, body *Body) *group {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
 	l.put(r, body)
-	l.pending.must++
 	return l.pending
 }
 

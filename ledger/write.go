@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"durward"
@@ -66,7 +68,6 @@ func (l *Ledger) take(left *group) *group {
 	if left != nil {
 		g.records = append(left.records, g.records...)
 		g.bodies = append(left.bodies, g.bodies...)
-		g.must += left.must
 	}
 	return g
 }
@@ -74,61 +75,117 @@ func (l *Ledger) take(left *group) *group {
 // commit writes a group. When the store takes nothing, those who wait are told,
 // and what may not be lost is returned.
 func (l *Ledger) commit(ctx context.Context, g *group) (left *group) {
+	ctx = context.WithoutCancel(ctx)
+	failed, since := l.State()
+	if failed != nil {
+		if err := l.settle(ctx, g); err != nil {
+			return l.refuse(g, err)
+		}
+		// It also finds out whether the store takes something when nothing else waits.
+		g.records = append(g.records, &Note{At: micro(time.Now()), What: "gap", Detail: long(
+			"nothing could be recorded, and calls were refused, since " + since.UTC().Format(time.RFC3339) + ": " + failed.Error())})
+	}
 	if len(g.records) == 0 {
+		l.mu.Lock()
+		g.done = true
+		l.mu.Unlock()
+		close(g.over)
 		return nil
 	}
 	batch := &Batch{Records: g.records, Bodies: l.bodies.fresh(g.bodies), Link: l.head.Next(time.Now(), g.records)}
-	err := l.opt.Store.Write(context.WithoutCancel(ctx), batch)
-	if err != nil {
-		err = l.doubt(ctx, batch, err)
-	}
-	if err != nil {
+	if err := l.opt.Store.Write(ctx, batch); err != nil && !l.wasCommitted(ctx, batch) {
 		return l.refuse(g, err)
 	}
-	l.bodies.stored(batch.Bodies)
+	l.committed(batch, g)
+	return nil
+}
+
+// committed tells everybody that a batch was.
+func (l *Ledger) committed(b *Batch, g *group) {
+	l.bodies.stored(b.Bodies)
 	l.mu.Lock()
 	recovered := l.failed != nil
-	l.head, l.failed = batch.Link, nil
+	l.head, l.failed = b.Link, nil
+	g.done = true
+	for _, r := range g.left {
+		l.put(r, nil)
+	}
 	l.mu.Unlock()
 	if recovered {
 		l.opt.Log.Info("the ledger can be written again")
 	}
 	close(g.over)
-	l.opt.Committed(batch.Link, batch.Records)
-	return nil
+	l.opt.Committed(b.Link, b.Records)
 }
 
-// doubt looks whether a write that failed was committed after all: the error may
-// have come when all was done. The store's own word decides; without one the
-// failure stands.
-func (l *Ledger) doubt(ctx context.Context, b *Batch, err error) error {
-	head, unread := l.opt.Store.Head(context.WithoutCancel(ctx))
-	if unread == nil && head == b.Link {
+// wasCommitted looks whether a write that failed was committed after all: the error may
+// have come when all was done. The store's own word decides. When it says nothing
+// the failure stands, and it is asked again before anything else is written.
+func (l *Ledger) wasCommitted(ctx context.Context, b *Batch) bool {
+	head, err := l.opt.Store.Head(ctx)
+	if err != nil {
+		l.doubtful = b
+		return false
+	}
+	return head == b.Link
+}
+
+// settle finds out what became of a batch of which that was not known. If it was
+// committed, what is in it must not be written again, and the calls that were refused
+// get their outcomes: they were not made.
+func (l *Ledger) settle(ctx context.Context, g *group) error {
+	b := l.doubtful
+	if b == nil {
 		return nil
 	}
-	return err
+	head, err := l.opt.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if l.doubtful = nil; head != b.Link {
+		return nil
+	}
+	written := make(map[Record]bool, len(b.Records))
+	for _, r := range b.Records {
+		written[r] = true
+	}
+	g.records = slices.DeleteFunc(g.records, func(r Record) bool { return written[r] })
+	why := errors.New("the ledger could not say whether the call was recorded, so it was not made")
+	for _, r := range b.Records {
+		if i, ok := r.(*Intent); ok {
+			g.records = append(g.records, notMade(i, durward.StatusError, why))
+		}
+	}
+	l.mu.Lock()
+	l.head = b.Link
+	l.mu.Unlock()
+	l.opt.Committed(b.Link, b.Records)
+	return nil
 }
 
 // refuse tells those who wait that nothing was recorded, and keeps what may not be lost.
 func (l *Ledger) refuse(g *group, err error) (left *group) {
-	l.mu.Lock()
-	first := l.failed == nil
-	if l.failed = err; first {
-		l.since = time.Now()
-	}
-	l.mu.Unlock()
-	if first {
-		l.opt.Log.Error("the ledger cannot be written; calls are refused until it can", "error", err)
-	}
-	g.err = durward.Errorf(durward.Unavailable, "ledger", "the call cannot be recorded, so it was not made: %w", err)
 	left = newGroup()
 	for _, r := range g.records {
 		if r.Kind() == KindOutcome {
 			left.records = append(left.records, r)
 		}
 	}
-	left.must = len(left.records)
 	left.bodies = l.bodies.bounded(g.bodies, left.records)
+	g.err = durward.Errorf(durward.Unavailable, "ledger", "the call cannot be recorded, so it was not made: %w", err)
+	l.mu.Lock()
+	first := l.failed == nil
+	if first {
+		l.since = time.Now()
+	}
+	if first || !l.ended { // at the end what kept it from writing is the reason, not that it ends
+		l.failed = err
+	}
+	g.done = true
+	l.mu.Unlock()
+	if first {
+		l.opt.Log.Error("the ledger cannot be written; calls are refused until it can", "error", err)
+	}
 	close(g.over)
 	// An empty group is kept too: the next attempt finds out that the fault is over.
 	return left
@@ -136,14 +193,35 @@ func (l *Ledger) refuse(g *group, err error) (left *group) {
 
 // finish writes what waits when the ledger is closed.
 func (l *Ledger) finish(left *group) {
-	until := time.Now().Add(closeWait)
-	ctx, cancel := context.WithDeadline(context.Background(), until)
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
 	for pause := retryFirst; ; pause = min(2*pause, retryMost) {
-		if left = l.commit(ctx, l.take(left)); left == nil || !sleep(ctx, pause) {
-			return
+		left = l.commit(ctx, l.take(left))
+		for left == nil {
+			if l.end() {
+				return
+			}
+			left = l.commit(ctx, l.take(nil))
+		}
+		if len(left.records) == 0 && l.end() || !sleep(ctx, pause) {
+			break
 		}
 	}
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	if left = l.refuse(l.take(left), errClosed); len(left.records) == 0 {
+		return
+	}
+	l.opt.Log.Error("outcomes of calls could not be written; they are unknown when the ledger is opened again", "calls", len(left.records))
+}
+
+// end ends the ledger unless something waits.
+func (l *Ledger) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = len(l.pending.records) == 0
+	return l.ended
 }
 
 // recover gives calls that a killed process left open the outcome unknown.

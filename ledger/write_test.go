@@ -1,0 +1,191 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"durward"
+	"durward/ledger"
+)
+
+// door is a store whose writes wait while it is shut.
+type door struct {
+	shelf
+	shut chan struct{} // nil: open
+	in   atomic.Int64  // writes that began
+}
+
+func (d *door) Write(ctx context.Context, b *ledger.Batch) error {
+	d.in.Add(1)
+	if d.shut != nil {
+		<-d.shut
+	}
+	return d.shelf.Write(ctx, b)
+}
+
+func (d *door) setFail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = err
+}
+
+// of returns the records of a kind.
+func of[T ledger.Record](d *door) (all []T) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.rows {
+		if r, ok := r.record.(T); ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func open(t *testing.T, d *door) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), ledger.Options{Store: d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func aCall() *durward.Call {
+	return &durward.Call{ID: durward.NewCallID(), Method: "tools/call", Received: time.Now(), Params: []byte(`{"name":"x"}`)}
+}
+
+func ended(c *durward.Call) durward.Outcome {
+	return durward.Outcome{Status: durward.StatusOK, Result: []byte(`{}`), Attempts: 1, Finished: time.Now()}
+}
+
+var errFull = durward.Errorf(durward.Unavailable, "ledger", "the disk is full")
+
+// A call that is given up while its intent is written is not left without an outcome;
+// one that waits to be written is taken back.
+func TestARequesterThatLeavesLeavesNoOpenCall(t *testing.T) {
+	for _, leaves := range []bool{true, false} { // or has waited too long (limits.ledger_wait)
+		synctest.Test(t, func(t *testing.T) {
+			d := &door{shut: make(chan struct{})}
+			l := open(t, d)
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			given, refused := aCall(), make(chan error, 2)
+			go func() { refused <- l.Intent(ctx, given, durward.Decision{}) }() // takes the writer
+			synctest.Wait()
+			go func() { refused <- l.Intent(ctx, aCall(), durward.Decision{}) }()
+			synctest.Wait()
+			if d.in.Load() != 1 {
+				t.Fatalf("%d writes", d.in.Load())
+			}
+			want := durward.StatusError
+			if leaves {
+				leave()
+				want = durward.StatusCancelled
+			}
+			for range 2 {
+				if err := <-refused; durward.KindOf(err) != durward.Unavailable {
+					t.Errorf("who left got %v", err)
+				}
+			}
+			close(d.shut)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			intents, outcomes := of[*ledger.Intent](d), of[*ledger.Outcome](d)
+			if len(intents) != 1 || len(outcomes) != 1 || intents[0].ID != given.ID {
+				t.Fatalf("%d intents, %d outcomes", len(intents), len(outcomes))
+			}
+			if o := outcomes[0]; o.Call != given.ID || o.Attempts != 0 || !o.Dispatched.IsZero() || o.Error == "" || o.Status != want {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+}
+
+// While the store takes nothing calls are refused at once, outcomes are kept, and
+// when it does again all goes on, whether anything waited for that or not.
+func TestAFaultEndsByItself(t *testing.T) {
+	for name, underWay := range map[string]bool{"with a call under way": true, "with nothing to write": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &door{}
+				l := open(t, d)
+				first := aCall()
+				if err := l.Intent(t.Context(), first, durward.Decision{}); err != nil {
+					t.Fatal(err)
+				}
+				if !underWay {
+					l.Outcome(t.Context(), first, ended(first))
+					synctest.Wait()
+				}
+				d.setFail(errFull)
+				for range 3 {
+					if err := l.Intent(t.Context(), aCall(), durward.Decision{}); durward.KindOf(err) != durward.Unavailable || !errors.Is(err, errFull) {
+						t.Errorf("during the fault: %v", err)
+					}
+				}
+				if underWay {
+					l.Outcome(t.Context(), first, ended(first))
+				}
+				before := d.in.Load()
+				time.Sleep(time.Minute)
+				if tries := d.in.Load() - before; tries < 5 || tries > 30 {
+					t.Errorf("%d attempts in a minute", tries)
+				}
+				if err, since := l.State(); !errors.Is(err, errFull) || since.IsZero() {
+					t.Errorf("state: %v, %v", err, since)
+				}
+				d.setFail(nil)
+				time.Sleep(6 * time.Second)
+				if err, _ := l.State(); err != nil {
+					t.Fatalf("after the fault: %v", err)
+				}
+				if err := l.Intent(t.Context(), aCall(), durward.Decision{}); err != nil {
+					t.Error(err)
+				}
+				if err := l.Close(); err != nil {
+					t.Error(err)
+				}
+				if i, o, n := len(of[*ledger.Intent](d)), len(of[*ledger.Outcome](d)), of[*ledger.Note](d); i != 2 || o != 1 || len(n) != 1 || n[0].What != "gap" {
+					t.Errorf("%d intents, %d outcomes, notes %v", i, o, n)
+				}
+			})
+		})
+	}
+}
+
+// What cannot be written when the service stops holds it up for a moment only, and
+// is said.
+func TestClosingDuringAFault(t *testing.T) {
+	for name, underWay := range map[string]time.Duration{"with a call under way": 6 * time.Second, "with nothing to write": 100 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &door{}
+				l := open(t, d)
+				c := aCall()
+				if err := l.Intent(t.Context(), c, durward.Decision{}); err != nil {
+					t.Fatal(err)
+				}
+				if underWay < time.Second {
+					l.Outcome(t.Context(), c, ended(c))
+					synctest.Wait()
+				}
+				d.setFail(errFull)
+				if err := l.Intent(t.Context(), aCall(), durward.Decision{}); err == nil {
+					t.Error("recorded")
+				}
+				if underWay > time.Second {
+					l.Outcome(t.Context(), c, ended(c))
+				}
+				begun := time.Now()
+				if err := l.Close(); !errors.Is(err, errFull) || time.Since(begun) > underWay {
+					t.Errorf("after %s: %v", time.Since(begun), err)
+				}
+			})
+		})
+	}
+}
