@@ -176,22 +176,33 @@ func readSpan(key int64, b []byte) (span, error) {
 }
 
 // find returns the set of a term in a row of segments, nil if it is not in it.
-func find(row []byte, term string) ([]byte, error) {
+func find(row []byte, want string) (found []byte, err error) {
+	err = eachTerm(row, func(term, content []byte) error {
+		if string(term) == want {
+			found = content
+		}
+		return nil
+	})
+	return found, err
+}
+
+// eachTerm calls f for the terms in a row of segments, and their sets.
+func eachTerm(row []byte, f func(term, content []byte) error) error {
 	for len(row) > 0 {
-		name, rest, err := cutField(row)
-		if err != nil {
-			return nil, err
+		term, rest, err := cutField(row)
+		if err != nil || len(term) == 0 {
+			return errIndex
 		}
 		content, rest, err := cutField(rest)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if string(name) == term {
-			return content, nil
+		if err := f(term, content); err != nil {
+			return err
 		}
 		row = rest
 	}
-	return nil, nil
+	return nil
 }
 
 // cutField splits a length and as many bytes off.
@@ -215,18 +226,12 @@ func appendColumn(b []byte, v []int64) []byte {
 
 // readColumn reads n numbers that appendColumn wrote into dst.
 func readColumn(dst []int64, b []byte, n int) ([]int64, error) {
-	dst = dst[:0]
+	r := reader{b: b}
+	dst = r.varints(dst, n)
 	last := int64(0)
-	for range n {
-		d, size := binary.Varint(b)
-		if size <= 0 {
-			return nil, errIndex
-		}
-		last += d
-		dst, b = append(dst, last), b[size:]
+	for i := range dst {
+		last += dst[i]
+		dst[i] = last
 	}
-	if len(b) != 0 {
-		return nil, errIndex
-	}
-	return dst, nil
+	return dst, r.done()
 }

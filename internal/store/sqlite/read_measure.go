@@ -159,28 +159,64 @@ func (r *reader) field() []byte {
 }
 
 func (r *reader) varints(dst []int64, n int) []int64 {
-	dst = slices.Grow(dst[:0], n)
-	for range n {
-		v, size := binary.Varint(r.b)
-		if size <= 0 {
-			r.bad, r.b = true, nil
-			return make([]int64, n)
+	dst = slices.Grow(dst[:0], n)[:n]
+	b := r.b
+	for i := range dst {
+		var u uint64
+		if len(b) > 0 && b[0] < 0x80 { // mostly
+			u, b = uint64(b[0]), b[1:]
+		} else {
+			size := 0
+			if u, size = uvarint(b); size <= 0 {
+				r.bad, b = true, nil
+				continue
+			}
+			b = b[size:]
 		}
-		dst, r.b = append(dst, v), r.b[size:]
+		dst[i] = int64(u>>1) ^ -int64(u&1)
 	}
+	r.b = b
 	return dst
+}
+
+// uvarint is binary.Uvarint, faster for numbers of up to four bytes.
+func uvarint(b []byte) (uint64, int) {
+	if len(b) >= 4 {
+		u := uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7
+		if b[1] < 0x80 && b[0] >= 0x80 {
+			return u, 2
+		}
+		if u |= uint64(b[2]&0x7f) << 14; b[2] < 0x80 && b[0]&b[1] >= 0x80 {
+			return u, 3
+		}
+		if u |= uint64(b[3]&0x7f) << 21; b[3] < 0x80 && b[0]&b[1]&b[2] >= 0x80 {
+			return u, 4
+		}
+	}
+	return binary.Uvarint(b)
 }
 
 // slots reads n numbers below most.
 func (r *reader) slots(dst []uint16, n, most int) []uint16 {
-	dst = slices.Grow(dst[:0], n)
-	for range n {
-		v := r.uvarint()
-		if v >= uint64(most) {
-			r.bad = true
-			v = 0
+	dst = slices.Grow(dst[:0], n)[:n]
+	b := r.b
+	for i := range dst {
+		var u uint64
+		if len(b) > 0 && b[0] < 0x80 {
+			u, b = uint64(b[0]), b[1:]
+		} else {
+			size := 0
+			if u, size = uvarint(b); size <= 0 {
+				r.bad, b = true, nil
+				continue
+			}
+			b = b[size:]
 		}
-		dst = append(dst, uint16(v))
+		if u >= uint64(most) {
+			r.bad, u = true, 0
+		}
+		dst[i] = uint16(u)
 	}
+	r.b = b
 	return dst
 }

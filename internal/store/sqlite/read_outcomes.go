@@ -36,14 +36,17 @@ func (s *search) durations(sp span, rows, doubtful *set) error {
 	least := magnitude(s.minDuration)
 	have := *doubtful
 	var border set // as long as minDuration or a little shorter
-	for m := least; m < 64; m++ {
-		to := &have
-		if m == least {
-			to = &border
+	err = eachTerm(data, func(term, content []byte) error {
+		switch m := int(term[len(term)-1]); { // see magnitudeTerm
+		case m > least:
+			return have.orFrom(content, sp.rows)
+		case m == least:
+			return border.orFrom(content, sp.rows)
 		}
-		if err := orTerm(to, data, magnitudeTerm(m), sp.rows); err != nil {
-			return err
-		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	border.and(rows)
 	rows.and(&have)

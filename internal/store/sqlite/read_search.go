@@ -221,7 +221,7 @@ func (s *search) eachTail(query string, last int64, f func(row []value) error) e
 	for newest > last {
 		from := max(last, newest-tailStep)
 		args[len(args)-2], args[len(args)-1] = from, newest
-		if err := s.each(query, f, args...); err != nil {
+		if err := s.eachOf(s.ctx, query, f, args...); err != nil {
 			return err
 		}
 		newest = from

@@ -186,16 +186,51 @@ func (c *counter) count(sp span, rows *set) error {
 			return err
 		}
 	}
-	var e ended
+	c.add(rows)
+	return nil
+}
+
+// add counts rows of the segment that was read.
+func (c *counter) add(rows *set) {
+	statuses, actions := make([]int64, len(c.late.statuses)), make([]int64, len(c.measures.actions))
+	bad := make([]bool, len(c.late.statuses))
+	for n, s := range c.late.statuses {
+		bad[n] = n != 0 && isBad(s)
+	}
+	t := c.tally
 	rows.each(func(p int) bool {
-		e.status = ""
-		if n := c.late.status[p]; n != 0 {
-			e.status, e.duration, e.bytes = c.late.statuses[n], c.late.durations[p], c.late.bytesOut[p]
+		status, to, in := c.late.status[p], &c.slots[c.measures.target[p]], c.measures.bytesIn[p]
+		statuses[status]++
+		actions[c.measures.action[p]]++
+		t.bytesIn += in
+		if status == 0 {
+			to.server.begin(in)
+			to.tool.begin(in)
+			return true
 		}
-		c.tally.add(c.slots[c.measures.target[p]], c.measures.actions[c.measures.action[p]], c.measures.bytesIn[p], &e)
+		out, duration := c.late.bytesOut[p], c.late.durations[p]
+		t.bytesOut += out
+		t.durations.add(duration)
+		to.server.add(in, out, bad[status])
+		if to.tool.add(in, out, bad[status]); to.tool != nil {
+			to.tool.durations.add(duration)
+		}
 		return true
 	})
-	return nil
+	for n, s := range c.late.statuses {
+		if statuses[n] > 0 {
+			t.status[s] += statuses[n]
+			t.calls += statuses[n]
+		}
+	}
+	for n, a := range c.measures.actions {
+		t.action[min(a, durward.Block)] += actions[n]
+	}
+}
+
+// isBad reports whether calls that end so count as not ok.
+func isBad(status string) bool {
+	return status != string(durward.StatusOK) && status != string(durward.StatusInput)
 }
 
 // lookAgain reads the outcomes of calls that had none when the segment was written.
@@ -272,16 +307,15 @@ func (t *tally) add(to targetTallies, action durward.Action, in int64, e *ended)
 	t.action[min(action, durward.Block)]++
 	if e.status == "" {
 		t.status[string(statusDispatched)]++
-		to.server.add(in, nil)
-		to.tool.add(in, nil)
+		to.server.begin(in)
+		to.tool.begin(in)
 		return
 	}
 	t.status[e.status]++
 	t.bytesOut += e.bytes
 	t.durations.add(e.duration)
-	to.server.add(in, e)
-	to.tool.add(in, e)
-	if to.tool != nil {
+	to.server.add(in, e.bytes, isBad(e.status))
+	if to.tool.add(in, e.bytes, isBad(e.status)); to.tool != nil {
 		to.tool.durations.add(e.duration)
 	}
 }
@@ -298,17 +332,24 @@ type name struct{ server, tool string }
 
 func (g *group) isGone() bool { return g != nil && g.gone }
 
-func (g *group) add(in int64, e *ended) {
+// begin counts a call without outcome.
+func (g *group) begin(in int64) {
+	if g != nil {
+		g.calls++
+		g.bytesIn += in
+	}
+}
+
+// add counts a call.
+func (g *group) add(in, out int64, bad bool) {
 	if g == nil {
 		return
 	}
 	g.calls++
 	g.bytesIn += in
-	if e != nil {
-		g.bytesOut += e.bytes
-		if e.status != string(durward.StatusOK) && e.status != string(durward.StatusInput) {
-			g.notOK++
-		}
+	g.bytesOut += out
+	if bad {
+		g.notOK++
 	}
 }
 

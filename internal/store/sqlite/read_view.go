@@ -15,17 +15,23 @@ type view struct {
 }
 
 // query begins to read the rows of a query.
-func (v *view) query(text string, args ...value) (driver.Rows, error) {
+func (v *view) query(ctx context.Context, text string, args ...value) (driver.Rows, error) {
 	s, err := v.c.stmt(text)
 	if err != nil {
 		return nil, err
 	}
-	return s.(driver.StmtQueryContext).QueryContext(v.ctx, v.c.named(args))
+	return s.(driver.StmtQueryContext).QueryContext(ctx, v.c.named(args))
 }
 
-// each calls f for each row of a query; the row is only valid until f returns.
+// each calls f for each row of a query that looks at few rows, so that it need not be
+// interrupted while it looks for the next; the row is only valid until f returns.
 func (v *view) each(text string, f func(row []value) error, args ...value) error {
-	rows, err := v.query(text, args...)
+	return v.eachOf(context.Background(), text, f, args...)
+}
+
+// eachOf is each for a query that may look at many rows before it finds the first.
+func (v *view) eachOf(ctx context.Context, text string, f func(row []value) error, args ...value) error {
+	rows, err := v.query(ctx, text, args...)
 	if err != nil {
 		return err
 	}
@@ -79,7 +85,7 @@ type segmentCursor struct {
 // segments opens a cursor on the segments up to the one that begins at newest. n tells
 // cursors that are open at the same time apart: each needs a statement.
 func (v *view) segments(n int, st stream, f field, bucket, newest int64) (*segmentCursor, error) {
-	rows, err := v.query(segmentsSQL+cursorMarks[n], keyOf(st, f, bucket, 0), keyOf(st, f, bucket, newest))
+	rows, err := v.query(context.Background(), segmentsSQL+cursorMarks[n], keyOf(st, f, bucket, 0), keyOf(st, f, bucket, newest))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package ledgerfile
+
+import "time"
+
+// cpu is not told here.
+func cpu() time.Duration { return 0 }

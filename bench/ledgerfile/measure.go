@@ -1,0 +1,81 @@
+package ledgerfile
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"durward/internal/store/sqlite"
+)
+
+// Result is how long one question took.
+type Result struct {
+	View
+	Rows int           // that it gave
+	Cold time.Duration // by a connection that had just been opened, with nothing in its page cache
+	Warm time.Duration // the median of the rounds after that, by the same connection
+	CPU  time.Duration // processor time of a round, which does not depend on what else runs on the machine
+}
+
+// Measure asks all questions, each in so many rounds.
+func Measure(ctx context.Context, path string, s Shape, rounds int) ([]Result, error) {
+	r, err := sqlite.OpenReader(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	views, err := Views(ctx, r, s)
+	if closing := r.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, err
+	}
+	var results []Result
+	for _, v := range views {
+		res, err := measure(ctx, path, v, rounds)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.Name, err)
+		}
+		results = append(results, res)
+	}
+	return results, nil
+}
+
+func measure(ctx context.Context, path string, v View, rounds int) (Result, error) {
+	res := Result{View: v}
+	r, err := sqlite.OpenReader(ctx, path)
+	if err != nil {
+		return res, err
+	}
+	defer r.Close() //nolint:errcheck // it only read
+	var warm, used []time.Duration
+	for n := range rounds + 1 {
+		start, before := time.Now(), cpu()
+		if res.Rows, err = v.Ask(ctx, r); err != nil {
+			return res, err
+		}
+		if took := time.Since(start); n == 0 {
+			res.Cold = took
+		} else {
+			warm, used = append(warm, took), append(used, cpu()-before)
+		}
+	}
+	slices.Sort(warm)
+	slices.Sort(used)
+	res.Warm, res.CPU = warm[len(warm)/2], used[len(used)/2]
+	return res, nil
+}
+
+// Print writes one line for each result, and returns those that took too long.
+func Print(w io.Writer, rows int, results []Result) (missed []string) {
+	for _, r := range results {
+		fmt.Fprintf(w, "bench-ledger-read rows=%d view=%s us=%d cold_us=%d cpu_us=%d found=%d most_us=%d\n",
+			rows, r.Name, r.Warm.Microseconds(), r.Cold.Microseconds(), r.CPU.Microseconds(), r.Rows, r.Most.Microseconds())
+		if r.Warm > r.Most || r.Cold > r.Most {
+			missed = append(missed, fmt.Sprintf("%s: %s, cold %s, wanted %s", r.Name, r.Warm, r.Cold, r.Most))
+		}
+	}
+	return missed
+}
