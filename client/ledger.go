@@ -84,10 +84,11 @@ func (c *Client) FollowCalls(ctx context.Context, filter CallFilter, after strin
 			}
 			return over || behind, nil
 		})
+		if ctx.Err() != nil {
+			err, over = nil, true
+		}
 		switch {
-		case ctx.Err() != nil, err == nil && over:
-			return nil
-		case err != nil:
+		case err != nil || over:
 			return err
 		case !behind:
 			return durward.Errorf(durward.Unavailable, "", "the service ended")

@@ -1,14 +1,17 @@
 package main_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	_ "modernc.org/sqlite"
 )
 
 // The scripts run the real binaries: durward, and an honest little MCP server.
@@ -40,7 +43,9 @@ func TestScripts(t *testing.T) {
 			})
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"await": await, "end-service": endService},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"await": await, "end-service": endService, "json-lines": jsonLines, "tamper": tamper,
+		},
 	})
 }
 
@@ -64,6 +69,38 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 // waits until it answers no more.
 func endService(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')" && for i in $(seq 600); do durward status >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1`))
+}
+
+// json-lines FILE checks that each line of a file, or of stdout, is a JSON object,
+// and that there is one.
+func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: json-lines FILE")
+	}
+	lines := 0
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		var object map[string]any
+		ts.Check(json.Unmarshal([]byte(line), &object))
+		lines++
+	}
+	if lines == 0 {
+		ts.Fatalf("%s: no line", args[0])
+	}
+}
+
+// tamper FILE SQL changes a ledger as somebody would who knows what it is.
+func tamper(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: tamper FILE SQL")
+	}
+	db, err := sql.Open("sqlite", ts.MkAbs(args[0]))
+	ts.Check(err)
+	result, err := db.Exec(args[1])
+	ts.Check(err)
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		ts.Fatalf("%s: %d rows, %v", args[1], n, err)
+	}
+	ts.Check(db.Close())
 }
 
 // end ends the service that a script which failed left running.

@@ -46,14 +46,13 @@ func took(us int64) string {
 	}
 }
 
-// shortID is as much of an id as tells calls apart: its time and a bit more. show
-// takes it.
+// shortID is as much of the id of a call as tells calls apart: its time and a bit
+// more. show takes it. What is no such id stays as it is.
 func shortID(id string) string {
-	const most = len("0197f6a2-1c3d-7abc-8")
-	if len(id) > most {
-		return id[:most]
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
+		return id
 	}
-	return id
+	return id[:20]
 }
 
 // statusColour is the colour of the status of a call.

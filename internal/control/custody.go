@@ -116,7 +116,7 @@ func (a *api) follow(w http.ResponseWriter, r *request, f client.CallFilter, aft
 				break // it was silent for long
 			}
 			if err != nil || !s.followed(some) {
-				return nil //nolint:nilerr // the stream is all that can be said
+				return nil // the stream is all that can be said
 			}
 		}
 	}

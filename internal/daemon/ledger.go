@@ -204,7 +204,7 @@ func (b *book) ready() error {
 		return nil
 	}
 	if err, _ := b.State(); err != nil {
-		return durward.Errorf(durward.Unavailable, "ledger", "calls cannot be recorded, so they are refused; durward status says why")
+		return durward.Errorf(durward.Unavailable, "", "calls cannot be recorded, so they are refused; durward status says why")
 	}
 	return nil
 }
