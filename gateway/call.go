@@ -63,6 +63,7 @@ type passage struct {
 	serve handler
 	to    target
 	way   way // set when it goes to a server
+	deaf  deaf
 	sent  int // how often it was handed to a server
 
 	passed Passed // what an Observer will be told

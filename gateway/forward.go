@@ -1,10 +1,12 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/federation"
 	"durward/internal/upstream"
 	"durward/internal/wire"
 )
@@ -56,16 +58,28 @@ type way struct {
 
 func (g *Gateway) wayOf(p *passage) way {
 	w := way{
-		g: g, from: &p.passed, server: p.to.server, route: p.in.Route, era: p.in.Client.Era,
-		key: upstream.Key{Principal: p.in.Caller.Principal, Session: string(p.in.Caller.Session)},
-	}
-	if w.key.Session == "" {
-		w.key.Client = p.in.Caller.Client.Name // no proof, but enough to tell two programs apart
+		g: g, from: &p.passed, server: p.to.server, route: p.in.Route, era: p.in.Client.Era, key: p.key(),
 	}
 	if p.in.Method == wire.MethodToolsCall {
 		w.tool = p.call.FullName
 	}
 	return w
+}
+
+// key says for whom a server is asked.
+func (p *passage) key() upstream.Key {
+	key := upstream.Key{Principal: p.in.Caller.Principal, Session: string(p.in.Caller.Session)}
+	if key.Session == "" {
+		key.Client = p.in.Caller.Client.Name // no proof, but enough to tell two programs apart
+	}
+	return key
+}
+
+// requester says for whom resources are subscribed to. It outlives the request.
+func (p *passage) requester() *federation.Requester {
+	client := p.in.Client
+	client.Info, client.Capabilities = nil, bytes.Clone(client.Capabilities)
+	return &federation.Requester{Key: p.key(), Client: client}
 }
 
 // send hands a request to the server: a second time when the server's schema

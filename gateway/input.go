@@ -3,8 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"durward"
@@ -72,8 +74,13 @@ func mayNeedInput(method string) bool {
 // input there were before.
 func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.Stream) exchange.Reply {
 	server, ok := g.set.Server(p.to.server)
-	if !ok || server.Era() == wire.Modern || !exchange.Askable(p.in.Client.Capabilities) {
+	if !ok || server.Era() == wire.Modern {
 		return g.answered(p, p.sends(p.way.send(ctx, &p.in.Request, out)), round)
+	}
+	if !exchange.Askable(p.in.Client.Capabilities) {
+		p.deaf.Stream, p.deaf.capabilities = out, p.in.Client.Capabilities
+		reply := p.sends(p.way.send(ctx, &p.in.Request, &p.deaf))
+		return g.answered(p, missed(hold.Turn{Reply: reply, Refused: p.deaf.refused()}), round)
 	}
 	req := p.in.Request // the call may outlive this request
 	turn, err := g.holds.Begin(ctx, p.owner(), req.Client.Capabilities, out, func(ctx context.Context, out exchange.Stream) exchange.Reply {
@@ -83,6 +90,34 @@ func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.
 		return exchange.Fail(err)
 	}
 	return g.turned(p, turn)
+}
+
+// deaf is the stream of a modern client that cannot be asked anything. It notes
+// what the server wanted to ask.
+type deaf struct {
+	exchange.Stream
+	capabilities []byte
+
+	mu     sync.Mutex // guards wanted
+	wanted []string   // capabilities, each once
+}
+
+// Ask fails, as it does for every modern client that is asked directly.
+func (d *deaf) Ask(ctx context.Context, method string, params []byte) exchange.Reply {
+	if missing := exchange.Missing(d.capabilities, method, params); missing != "" {
+		d.mu.Lock()
+		if !slices.Contains(d.wanted, missing) {
+			d.wanted = append(d.wanted, missing)
+		}
+		d.mu.Unlock()
+	}
+	return d.Stream.Ask(ctx, method, params)
+}
+
+func (d *deaf) refused() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.wanted)
 }
 
 // nextRound serves a retry for which nothing is held.
@@ -240,11 +275,11 @@ func (g *Gateway) ask(p *passage, questions []wire.Member, s *state) exchange.Re
 
 // question is one member of inputRequests.
 func question(method string, params []byte) []byte {
-	members := []wire.Member{{Name: "method", Value: wire.AppendQuote(nil, method)}}
-	if params != nil {
-		members = append(members, wire.Member{Name: "params", Value: params})
+	if params == nil { // roots/list needs none, but some clients do not read a question without
+		params = []byte("{}")
 	}
-	return wire.AppendObject(nil, nil, nil, members...)
+	return wire.AppendObject(nil, nil, nil,
+		wire.Member{Name: "method", Value: wire.AppendQuote(nil, method)}, wire.Member{Name: "params", Value: params})
 }
 
 // answer returns what a retry answers to the question called key; nil: nothing.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 
 	"durward/internal/exchange"
 	"durward/internal/federation"
@@ -34,6 +35,7 @@ func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) e
 	}
 	defer tasks.close()
 	out.Notify(wire.NoteAcknowledged, acknowledged(p.in.ID, filter, uris, tasks.honoured()))
+	feed.open.Store(true)
 	defer g.set.Listen(p.in.Route, p.in.Client.Era, filter, feed)()
 	for {
 		select {
@@ -67,7 +69,7 @@ func (g *Gateway) subscribeAll(ctx context.Context, p *passage, list []byte, fee
 		if err != nil {
 			continue
 		}
-		sub, err := g.set.Subscribe(ctx, to.Server, to.URI, uri, feed)
+		sub, err := g.set.Subscribe(ctx, p.requester(), to.Server, to.URI, uri, feed)
 		if err != nil {
 			continue
 		}
@@ -78,12 +80,17 @@ func (g *Gateway) subscribeAll(ctx context.Context, p *passage, list []byte, fee
 
 // listenFeed marks each event with the id of the listen request.
 type listenFeed struct {
-	id  []byte
-	out exchange.Stream
+	id   []byte
+	out  exchange.Stream
+	open atomic.Bool // the acknowledgement, which has to be the first message, is out
 }
 
-// Notify passes an event on.
+// Notify passes an event on. What happens before the acknowledgement is not
+// missed: whoever reads a resource after it sees it.
 func (f *listenFeed) Notify(method string, params []byte) {
+	if !f.open.Load() {
+		return
+	}
 	f.out.Notify(method, withSubscription(params, f.id))
 }
 

@@ -139,7 +139,7 @@ func (g *Gateway) subscribe(ctx context.Context, p *passage, _ exchange.Stream) 
 	if full {
 		return exchange.Fail(durward.Errorf(durward.Conflict, "session", "it holds %d subscriptions, which is the bound limits.session_subscriptions; unsubscribe from some first", g.subscriptions))
 	}
-	sub, err := g.set.Subscribe(ctx, p.to.server, p.call.Name, uri, a.feed)
+	sub, err := g.set.Subscribe(ctx, p.requester(), p.to.server, p.call.Name, uri, a.feed)
 	if err != nil {
 		return exchange.Fail(err)
 	}

@@ -74,6 +74,9 @@ type Opened struct {
 	Info         []byte // serverInfo
 	Capabilities []byte
 	Instructions string
+	// LegacyToo is set for a modern server that may speak a legacy revision as well:
+	// it names one, or names none at all.
+	LegacyToo bool
 }
 
 // Anomaly reports something the server should not have done and that was dealt with.

@@ -10,9 +10,8 @@ import (
 	"durward/internal/wire"
 )
 
-// subscriptions counts who wants to hear of which resource or task, so that a
-// server is asked once however many clients subscribe, and told once the last one
-// left.
+// subscriptions knows who wants to hear of which resource or task. How many they
+// are for one connection, which is asked once, is counted by package upstream.
 type subscriptions struct {
 	mu sync.Mutex // guards of
 	of map[subject]map[*Subscription]struct{}
@@ -43,21 +42,28 @@ type Subscription struct {
 	of      subject
 	offered string // its URI or id as the client knows it
 	feed    exchange.Feed
+	undo    func() // tells the server; which counts itself: everybody had to wait for its word
+}
+
+// Requester says for whom a resource is subscribed to: it is reported by the
+// connection that its calls go to.
+type Requester struct {
+	Key    upstream.Key
+	Client exchange.Client
 }
 
 // Subscribe tells feed when the resource uri of server changes; offered is the
-// URI to name in the notification. The server is asked if nobody has yet.
-func (s *Set) Subscribe(ctx context.Context, server, uri, offered string, feed exchange.Feed) (*Subscription, error) {
+// URI to name in the notification. It returns once the server reports it.
+func (s *Set) Subscribe(ctx context.Context, of *Requester, server, uri, offered string, feed exchange.Feed) (*Subscription, error) {
 	up, err := s.named(server)
 	if err != nil {
 		return nil, err
 	}
 	sub := &Subscription{set: s, of: subject{server: server, name: uri}, offered: offered, feed: feed}
-	if s.subs.add(sub) {
-		if err := up.Subscribe(ctx, uri); err != nil {
-			s.subs.remove(sub)
-			return nil, err
-		}
+	s.subs.add(sub) // before the server agrees: it may tell at once
+	if sub.undo, err = up.SubscribeAs(ctx, of.Key, &of.Client, uri); err != nil {
+		s.subs.remove(sub)
+		return nil, err
 	}
 	return sub, nil
 }
@@ -79,6 +85,7 @@ func (s *Set) SubscribeTask(ctx context.Context, server, id, offered string, fee
 		s.subs.remove(sub)
 		return nil, err
 	}
+	sub.undo = func() { up.UnsubscribeTask(id) }
 	return sub, nil
 }
 
@@ -92,45 +99,34 @@ func (s *Set) named(server string) (*upstream.Server, error) {
 
 // Close ends the interest.
 func (sub *Subscription) Close() {
-	there, last := sub.set.subs.remove(sub)
-	up, ok := sub.set.Server(sub.of.server)
-	switch {
-	case !there || !ok:
-	case sub.of.task:
-		up.UnsubscribeTask(sub.of.name) // which counts itself: each of them had to wait for the server's word
-	case last:
-		up.Unsubscribe(sub.of.name)
+	if sub.set.subs.remove(sub) {
+		sub.undo()
 	}
 }
 
-// add reports whether sub is the first of its subject.
-func (t *subscriptions) add(sub *Subscription) bool {
+func (t *subscriptions) add(sub *Subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil {
 		t.of = map[subject]map[*Subscription]struct{}{}
 	}
-	first := t.of[sub.of] == nil
-	if first {
+	if t.of[sub.of] == nil {
 		t.of[sub.of] = map[*Subscription]struct{}{}
 	}
 	t.of[sub.of][sub] = struct{}{}
-	return first
 }
 
-// remove reports whether sub was there, and the last of its subject.
-func (t *subscriptions) remove(sub *Subscription) (there, last bool) {
+// remove reports whether sub was there.
+func (t *subscriptions) remove(sub *Subscription) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, there = t.of[sub.of][sub]; !there {
-		return false, false
+	if _, there := t.of[sub.of][sub]; !there {
+		return false
 	}
-	delete(t.of[sub.of], sub)
-	if len(t.of[sub.of]) > 0 {
-		return true, false
+	if delete(t.of[sub.of], sub); len(t.of[sub.of]) == 0 {
+		delete(t.of, sub.of)
 	}
-	delete(t.of, sub.of)
-	return true, true
+	return true
 }
 
 // updated passes a server's notification about something of the kind of about on,

@@ -12,8 +12,10 @@ import (
 
 // asking is a request of the server that a requester is asked to answer. Guarded by Server.mu.
 type asking struct {
-	call   uint64
-	cancel context.CancelFunc
+	request *exchange.ServerRequest
+	call    uint64
+	key     Key // whom it was put to
+	cancel  context.CancelFunc
 }
 
 // asked takes a request of a legacy server: sampling, elicitation or roots. It is
@@ -27,7 +29,7 @@ func (c *conn) asked(r *exchange.ServerRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.heard()
-	s.isolate(c)
+	s.isolate(c, r)
 	if s.closed || c.closed != nil {
 		return
 	}
@@ -39,11 +41,11 @@ func (c *conn) asked(r *exchange.ServerRequest) {
 	case strings.HasPrefix(r.Method, "tasks/") && !c.mayAskOfTasks():
 		s.tally("undeclared-request", 1)
 		c.answerAsync(r.ID, refusal(wire.CodeMethodNotFound, "the client has no tasks for this server"))
-	case p != nil && p.out != nil && len(c.asks) < s.opt.Limits.Asks:
+	case p != nil && p.out != nil && c.asksOf(p.key) < s.opt.Limits.Asks:
 		c.put(p, r)
 	case p != nil && p.out != nil:
 		s.tally("too-many-requests", 1)
-		c.answerAsync(r.ID, refusal(wire.CodeRateLimited, strconv.Itoa(s.opt.Limits.Asks)+" requests of this server wait for an answer (limits.server_asks)"))
+		c.answerAsync(r.ID, refusal(wire.CodeRateLimited, strconv.Itoa(s.opt.Limits.Asks)+" requests of this server wait for an answer of this client (limits.server_asks)"))
 	case r.Method == wire.MethodRootsList && c.idle():
 		c.answerAsync(r.ID, exchange.Reply{Result: []byte(`{"roots":[]}`)})
 	default:
@@ -73,6 +75,17 @@ func (c *conn) requester(r *exchange.ServerRequest) *pending {
 	return able
 }
 
+// asksOf counts what one principal is asked: one that does not answer must not
+// keep the server from asking others. mu is held.
+func (c *conn) asksOf(k Key) (n int) {
+	for _, a := range c.asks {
+		if a.key.Principal == k.Principal {
+			n++
+		}
+	}
+	return n
+}
+
 // idle reports whether no requester has a call in flight. mu is held.
 func (c *conn) idle() bool {
 	for _, p := range c.calls {
@@ -87,7 +100,7 @@ func (c *conn) idle() bool {
 func (c *conn) put(p *pending, r *exchange.ServerRequest) {
 	s := c.s
 	ctx, cancel := context.WithCancel(s.ctx)
-	a := &asking{call: p.id, cancel: cancel}
+	a := &asking{request: r, call: p.id, key: p.key, cancel: cancel}
 	c.asks[r.ID] = a
 	p.asking()
 	c.visits.note(p, r)
@@ -115,16 +128,37 @@ func (c *conn) settleAsk(id uint64, a *asking) bool {
 	return true
 }
 
-// dropAsks withdraws what was asked during a call that is over: its requester
-// can not be reached any more. The server gets an error. mu is held.
+// dropAsks withdraws what was asked during a call that is over: its requester can
+// not be reached by it any more. What did not say for which call it was is put to
+// another call of the same requester, which it may have been for all along;
+// otherwise the server gets an error. mu is held.
 func (c *conn) dropAsks(call uint64) {
 	for id, a := range c.asks {
-		if a.call == call {
-			delete(c.asks, id)
-			a.cancel()
-			c.answerAsync(id, refusal(wire.CodeInternal, "the call during which this was asked has ended"))
+		if a.call != call {
+			continue
+		}
+		delete(c.asks, id)
+		a.cancel()
+		if p := c.another(a); p != nil {
+			c.put(p, a.request)
+			continue
+		}
+		c.answerAsync(id, refusal(wire.CodeInternal, "the call during which this was asked has ended"))
+	}
+}
+
+// another returns the newest other call that a question can have been for. mu is held.
+func (c *conn) another(a *asking) (newest *pending) {
+	if a.request.Related != 0 || c.closed != nil || c.s.closed {
+		return nil
+	}
+	for _, p := range c.calls {
+		if p.out != nil && p.id != a.call && p.key.same(a.key, true) && (newest == nil || p.id > newest.id) &&
+			exchange.Missing(p.capabilities, a.request.Method, a.request.Params) == "" {
+			newest = p
 		}
 	}
+	return newest
 }
 
 // withdrawn handles the server's cancellation of a request it made.
@@ -164,15 +198,16 @@ func refusal(code int, message string) exchange.Reply {
 	return exchange.Reply{Error: wire.AppendError(nil, code, message, nil)}
 }
 
-// isolate gives every principal a connection of its own from now on, once a
-// shared legacy stdio server turns out to ask: it does not say for whom. The
+// isolate gives every principal a legacy connection of its own from now on, once a
+// shared legacy server turns out to ask without saying for whom: over stdio it
+// cannot say, and over HTTP some ask on the stream that belongs to no call. The
 // shared connection goes on for one principal: the one whose call is in flight,
 // else the only one that ever called, else the next that comes. mu is held.
-func (s *Server) isolate(c *conn) {
-	if s.instances != durward.InstancesShared || s.opt.Spec.Transport != durward.TransportStdio || !c.legacy() {
+func (s *Server) isolate(c *conn, r *exchange.ServerRequest) {
+	if s.instances != durward.InstancesShared || r.Related != 0 || !c.legacy() {
 		return
 	}
-	s.instances = durward.InstancesPrincipal
+	s.instances, s.switched = durward.InstancesPrincipal, true
 	s.tally("switched-to-instances-principal", 1)
 	l := c.link
 	var newest *pending

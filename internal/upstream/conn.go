@@ -3,6 +3,8 @@ package upstream
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -253,12 +255,7 @@ func (c *conn) setUpLegacy() {
 	s := c.s
 	s.mu.Lock()
 	level := s.level
-	uris := make([]string, 0, len(s.uris))
-	if c.link == s.primary {
-		for uri := range s.uris {
-			uris = append(uris, uri)
-		}
-	}
+	uris := slices.Sorted(maps.Keys(s.subscriptions(c.link)))
 	s.mu.Unlock()
 	c.tellLevel(level)
 	for _, uri := range uris {

@@ -470,7 +470,7 @@ func (r *rig) wantState(t *testing.T, want durward.ServerState, words ...string)
 }
 
 func modernOpened(capabilities string) *exchange.Opened {
-	return &exchange.Opened{Era: wire.Modern, Revision: wire.RevisionModern, Capabilities: []byte(capabilities)}
+	return &exchange.Opened{Era: wire.Modern, Revision: wire.RevisionModern, Capabilities: []byte(capabilities), LegacyToo: true}
 }
 
 func legacyOpened(capabilities string) *exchange.Opened {

@@ -185,7 +185,7 @@ func (s *Server) stopIdle(k linkKey, l *link, now time.Time) {
 	used := s.active > 0 || len(s.waiting) > 0 || s.retained > 0 || len(s.uris)+len(s.listen.tasks) > 0 || !s.stopsIdle()
 	if l != s.primary {
 		since = &l.idleSince
-		used = s.opt.Spec.IdleStop < 0 || l.shelf != nil && s.retained > 0 // sessions live in that process, too
+		used = s.opt.Spec.IdleStop < 0 || len(l.uris) > 0 || l.shelf != nil && s.retained > 0 // sessions live in that process, too
 	}
 	if used || l.up.busy > 0 {
 		*since = time.Time{}

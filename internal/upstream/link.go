@@ -35,6 +35,8 @@ type link struct {
 	claimed bool
 	owner   string
 
+	uris map[string]int // resources subscribed to; of the primary: Server.uris
+
 	capabilities []byte    // for a legacy handshake; nil: Options.Capabilities
 	shelf        *shelf    // what its connection lists; nil: it does not list
 	idleSince    time.Time // as tend saw it
@@ -73,7 +75,11 @@ func (s *Server) route(key Key, client *exchange.Client, base bool) (*link, erro
 	if !base && s.otherEra(client.Era) {
 		k.era = client.Era
 	}
-	switch s.instances {
+	instances := s.instances
+	if s.switched && k.era == wire.EraUnknown && s.probed == wire.Modern {
+		instances = durward.InstancesShared
+	}
+	switch instances {
 	case durward.InstancesPrincipal:
 		if l := s.links[k]; l != nil && l.claimable(key.Principal) {
 			return l, nil
@@ -214,6 +220,7 @@ func (s *Server) connected(l *link, c *conn) {
 	c.since = time.Now()
 	if l.key.era == wire.EraUnknown && s.pin == wire.EraUnknown {
 		s.probed = c.opened.Era
+		s.noLegacy = c.opened.Era == wire.Modern && !c.opened.LegacyToo
 	}
 	if c.opened.Era == wire.Legacy {
 		s.tasks.Go(c.setUpLegacy)
@@ -300,7 +307,7 @@ func (s *Server) succeed(l *link, c *conn, f *failure, expired bool) (backedOff 
 	expired = expired && age >= earlyAfter
 	if f.kind != durward.Unauthenticated && (expired || !l.quick) {
 		l.quick = l.quick || !expired
-		if l == s.primary {
+		if l == s.primary || len(l.uris) > 0 { // somebody listens
 			s.startAttempt(l, f.message)
 		}
 		return false

@@ -27,11 +27,11 @@ type listenState struct {
 // ackWait is how long Subscribe waits for a modern server's word that it listens.
 const ackWait = 5 * time.Second
 
-// Subscribe asks the server to report changes of a resource, unless somebody has
-// done so before. A connection that is opened later is asked again.
+// Subscribe asks the server to report changes of a resource, by its primary
+// connection, unless somebody has done so before. A connection that is opened later is asked again.
 func (s *Server) Subscribe(ctx context.Context, uri string) error {
 	c, acked, err := s.subscribe(ctx, uri)
-	if acked != nil {
+	if err == nil && acked != nil {
 		awaitAck(ctx, c, acked)
 	}
 	return err
@@ -44,7 +44,8 @@ func (s *Server) subscribe(ctx context.Context, uri string) (*conn, <-chan struc
 	}
 	defer s.unlockSub()
 	if known, err := s.subscribed(uri); known || err != nil {
-		return nil, nil, err
+		c, acked := s.underWay()
+		return c, acked, err
 	}
 	c, err := s.primaryConn(ctx)
 	if err == nil && c.opened.Era == wire.Legacy {
@@ -65,6 +66,24 @@ func (s *Server) subscribe(ctx context.Context, uri string) (*conn, <-chan struc
 	return c, acked, nil
 }
 
+// underWay returns what to wait for while a listen is about to be acknowledged
+// that carries what others have subscribed to: until then the server reports nothing.
+func (s *Server) underWay() (*conn, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.primary.up
+	if c == nil || len(s.listen.waiters)+len(s.listen.acked) == 0 {
+		return nil, nil
+	}
+	acked := make(chan struct{})
+	if len(s.listen.waiters) > 0 {
+		s.listen.waiters = append(s.listen.waiters, acked)
+	} else {
+		s.listen.acked = append(s.listen.acked, acked)
+	}
+	return c, acked
+}
+
 // subscribed counts one more for a resource, and reports whether there was one
 // before. It comes before the server is asked, so that a connection that is
 // opened meanwhile is asked as well.
@@ -83,7 +102,7 @@ func (s *Server) subscribed(uri string) (bool, error) {
 
 // fullOfSubscriptions says that there is no room for one more. mu is held.
 func (s *Server) fullOfSubscriptions() error {
-	if len(s.uris)+len(s.listen.tasks) < s.opt.Limits.Subscriptions {
+	if len(s.uris)+s.elsewhere+len(s.listen.tasks) < s.opt.Limits.Subscriptions {
 		return nil
 	}
 	return durward.Errorf(durward.Unavailable, s.op(), "%d resources and tasks are subscribed to; raise limits.subscriptions", s.opt.Limits.Subscriptions)
@@ -119,24 +138,7 @@ func (s *Server) Unsubscribe(uri string) {
 		return
 	}
 	s.relisten()
-	s.tasks.Go(func() { s.unsubscribe(uri) })
-}
-
-// unsubscribe tells a legacy server, unless somebody has subscribed again meanwhile.
-func (s *Server) unsubscribe(uri string) {
-	if s.lockSub(s.ctx) != nil {
-		return
-	}
-	defer s.unlockSub()
-	s.mu.Lock()
-	c, again := s.primary.up, s.uris[uri] > 0
-	s.mu.Unlock()
-	if c == nil || again || c.opened.Era != wire.Legacy {
-		return
-	}
-	if _, err := c.call(s.ctx, wire.MethodUnsubscribe, uriParams(uri)); err != nil {
-		s.count("unsubscribe-failed", 1)
-	}
+	s.tasks.Go(func() { s.unsubscribe(s.primary, uri) })
 }
 
 // lockSub makes subscriptions one at a time, so that the server sees them in the

@@ -359,22 +359,67 @@ func TestAQuestionBeforeAnyCallCostsNoSecondProcess(t *testing.T) {
 	})
 }
 
-func TestRemoteServersThatAskStayShared(t *testing.T) {
+// Over HTTP a server says for which call it asks, by the stream on which it does.
+// One that asks on the stream that belongs to no call is like one over stdio.
+func TestRemoteServersAreSplitOnlyIfTheyDoNotSayForWhomTheyAsk(t *testing.T) {
+	for related, want := range map[bool]int{true: 1, false: 2} {
+		inBubble(t, func(t *testing.T) {
+			r := start(t, overHTTP(), &world{script: always(silentTools(nil))})
+			r.inFlight(alice(), tool(), says(`1`))
+			c := r.world.conn(0)
+			ask := &exchange.ServerRequest{ID: 1, Method: wire.MethodElicit}
+			if related {
+				ask.Related = callsTo(c, wire.MethodToolsCall)[0].ID
+			}
+			c.emit(ask)
+			synctest.Wait()
+			r.inFlight(bob(), tool(), &stream{})
+			if n := len(r.world.openings()); n != want {
+				t.Errorf("related %v: %d connections", related, n)
+			}
+			r.wantState(t, durward.StateReady)
+		})
+	}
+}
+
+// A question that does not say for which call it is may have been for another call
+// of the same requester than the one it was put to.
+func TestAQuestionMovesToAnotherCallOfItsRequester(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		r := start(t, overHTTP(), &world{script: always(silentTools(nil))})
-		r.inFlight(alice(), tool(), says(`1`))
-		r.world.conn(0).emit(&exchange.ServerRequest{ID: 1, Method: wire.MethodElicit})
+		waits := &stream{ask: func(ctx context.Context, _ string) exchange.Reply { <-ctx.Done(); return exchange.Reply{} }}
+		r := start(t, stdio(), &world{script: always(silentTools(nil))})
+		r.inFlight(alice(), able(wire.Legacy, canElicit), says(`"older"`))
+		newer := r.inFlight(alice(), able(wire.Legacy, canElicit), waits)
+		c := r.world.conn(0)
+		c.emit(&exchange.ServerRequest{ID: 1, Method: wire.MethodElicit})
 		synctest.Wait()
-		r.inFlight(bob(), tool(), &stream{})
-		if n := len(r.world.openings()); n != 1 {
-			t.Errorf("%d connections", n)
+		c.result(callsTo(c, wire.MethodToolsCall)[1].ID, `{}`)
+		wantOK(t, <-newer.reply)
+		if got := answers(c)[1]; string(got.Result) != `"older"` {
+			t.Errorf("answer %s %s", got.Result, got.Error)
 		}
-		r.wantState(t, durward.StateReady)
 	})
 }
 
-// A modern requester says with each request what it wants to hear; a legacy server
-// is told the most that anybody wanted, and what it says is sifted for each.
+// One principal that does not answer keeps nobody else from being asked.
+func TestQuestionsAreBoundedByPrincipal(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		patient := &stream{ask: func(ctx context.Context, _ string) exchange.Reply { <-ctx.Done(); return exchange.Reply{} }}
+		r := start(t, overHTTP(), &world{script: always(silentTools(nil))})
+		r.inFlight(alice(), tool(), patient)
+		r.inFlight(bob(), tool(), says(`"bob"`))
+		c := r.world.conn(0)
+		calls := callsTo(c, wire.MethodToolsCall)
+		for i := range uint64(20) {
+			c.emit(&exchange.ServerRequest{ID: i + 1, Related: calls[0].ID, Method: wire.MethodElicit})
+		}
+		c.emit(&exchange.ServerRequest{ID: 100, Related: calls[1].ID, Method: wire.MethodElicit})
+		if got := answers(c)[100]; string(got.Result) != `"bob"` {
+			t.Errorf("answer %s %s", got.Result, got.Error)
+		}
+	})
+}
+
 func TestModernLevelsReachALegacyServer(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := start(t, overHTTP(), &world{script: always(silentTools(legacyOpened(`{"logging":{}}`)))})

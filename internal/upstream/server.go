@@ -50,6 +50,7 @@ type Server struct {
 	primary   *link              // links[linkKey{}]
 	replaced  map[*conn]struct{} // connections that finish their calls; see renew
 	instances durward.Instances  // as configured, or principal after a switch
+	switched  bool               // it was: modern connections stay shared, nothing asks there
 	probed    wire.Era           // what probing found; EraUnknown: probe again
 	noLegacy  bool               // a modern server refused the legacy era
 	confined  string
@@ -67,9 +68,10 @@ type Server struct {
 	idleSince time.Time
 	nextTick  time.Time
 
-	level  string         // of log messages wanted from legacy servers
-	uris   map[string]int // resources subscribed to
-	listen listenState
+	level     string         // of log messages wanted from legacy servers
+	uris      map[string]int // resources subscribed to by the primary
+	elsewhere int            // how many are subscribed to by other links
+	listen    listenState
 }
 
 // New checks the options and makes a server, which does nothing until Start or

@@ -47,7 +47,7 @@ func (k kind) fields() int {
 	case kindServerRequest:
 		return 4
 	case kindOpened:
-		return 5
+		return 6
 	case kindClosed:
 		return 10
 	default:
@@ -136,6 +136,7 @@ func (p *packer) message(m exchange.Message) {
 		p.bytes(m.Info)
 		p.bytes(m.Capabilities)
 		p.text(m.Instructions)
+		p.flag(m.LegacyToo)
 	case *exchange.Anomaly:
 		p.begin(kindAnomaly)
 		p.text(m.Kind)
@@ -340,7 +341,7 @@ func (u *unpacker) message(k kind) any {
 	case kindServerRequest:
 		return &exchange.ServerRequest{ID: u.number(), Related: u.number(), Method: u.text(), Params: u.bytes()}
 	case kindOpened:
-		return &exchange.Opened{Era: u.era(), Revision: u.text(), Info: u.bytes(), Capabilities: u.bytes(), Instructions: u.text()}
+		return &exchange.Opened{Era: u.era(), Revision: u.text(), Info: u.bytes(), Capabilities: u.bytes(), Instructions: u.text(), LegacyToo: u.flag()}
 	case kindAnomaly:
 		return &exchange.Anomaly{Kind: u.text(), Detail: u.text(), Count: int(u.signed())}
 	case kindClosed:

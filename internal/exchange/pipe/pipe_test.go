@@ -253,7 +253,7 @@ func TestFarEndDoesNotRead(t *testing.T) {
 	if _, err := io.ReadFull(beyond, make([]byte, 4)); err != nil { // then never again
 		t.Fatal(err)
 	}
-	go beyond.Write(frame(0x96, 8, 1, 0xa1, 'r', 0xc0, 0xc0, 0xa0)) // Opened, legacy
+	go beyond.Write(frame(0x97, 8, 1, 0xa1, 'r', 0xc0, 0xc0, 0xa0, 0xc2)) // Opened, legacy
 	inbox.next(t)
 	big := []byte(`"` + strings.Repeat("x", 4<<20) + `"`)
 	accepted := 0

@@ -56,6 +56,8 @@ func (s *server) call(m *message) {
 		s.interview(m, a)
 	case "gate":
 		s.gate(m)
+	case "touch":
+		s.touch(m, a.Text)
 	default:
 		s.simple(m, a)
 	}

@@ -46,12 +46,13 @@ func Main() {
 type server struct {
 	start, list, counter, items, notes string
 
-	mu      sync.Mutex // guards out and everything below
-	out     *bufio.Writer
-	extra   int  // tools added by "change"
-	visited bool // "gate" was called
-	state   map[string]string
-	asking  map[string]chan json.RawMessage
+	mu         sync.Mutex // guards out and everything below
+	out        *bufio.Writer
+	extra      int  // tools added by "change"
+	visited    bool // "gate" was called
+	state      map[string]string
+	asking     map[string]chan json.RawMessage
+	subscribed map[string]bool
 }
 
 // message is a JSON-RPC message as far as the server looks at it.
@@ -153,8 +154,10 @@ func (s *server) answer(m *message) {
 	case "initialize":
 		s.result(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{}},`+
 			`"serverInfo":{"name":"hostile","version":"1"},"instructions":"Be careful."}`)
-	case "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case "ping", "logging/setLevel":
 		s.result(m.ID, `{}`)
+	case "resources/subscribe", "resources/unsubscribe":
+		s.subscribe(m)
 	case "tools/list":
 		s.result(m.ID, s.tools(m.Params.Cursor))
 	case "prompts/list":

@@ -82,3 +82,27 @@ func (s *server) gate(m *message) {
 	s.raw(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32042,"message":"visit a page first","data":{"elicitations":[` +
 		`{"mode":"url","elicitationId":"g1","url":"https://example.com/consent","message":"Please consent."}]}}}` + "\n")
 }
+
+// subscribe notes what the client wants to hear of, after a while: it must wait
+// for the answer before it can rely on that.
+func (s *server) subscribe(m *message) {
+	time.Sleep(20 * time.Millisecond)
+	s.mu.Lock()
+	if s.subscribed == nil {
+		s.subscribed = map[string]bool{}
+	}
+	s.subscribed[m.Params.URI] = m.Method == "resources/subscribe"
+	s.mu.Unlock()
+	s.result(m.ID, "{}")
+}
+
+// touch says that a resource changed, if the client wants to hear of it.
+func (s *server) touch(m *message, uri string) {
+	s.mu.Lock()
+	wanted := s.subscribed[uri]
+	s.mu.Unlock()
+	if wanted {
+		s.raw(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":` + strconv.Quote(uri) + "}}\n")
+	}
+	s.text(m.ID, fmt.Sprint(wanted))
+}

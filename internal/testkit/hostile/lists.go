@@ -60,7 +60,7 @@ func (s *server) plain() string {
 	var items []string
 	for _, name := range []string{
 		"echo", "die", "wedge", "sleep", "progress", "count", "env", "args", "set", "get", "big", "badutf8", "noise", "fork",
-		"change", "fail", "rpcerror", "raw", "ask", "log", "seen", "interview", "gate",
+		"change", "fail", "rpcerror", "raw", "ask", "log", "seen", "interview", "gate", "touch",
 	} {
 		items = append(items, fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}}`, name))
 	}

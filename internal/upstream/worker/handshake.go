@@ -94,7 +94,7 @@ func (h *handshake) discovered(ctx context.Context, a *answer) (*exchange.Opened
 	}
 	v := judge(a)
 	if v.modern && v.revision != "" {
-		return openedModern(a.result, v.revision), nil
+		return openedModern(a.result, &v), nil
 	}
 	if h.spec.Era == wire.Modern {
 		return nil, refused(wire.Modern, h.noModern(a, &v))
@@ -148,9 +148,9 @@ func namedIn(failure []byte) []byte {
 	return wire.Get(data, "supportedVersions")
 }
 
-func openedModern(result []byte, revision string) *exchange.Opened {
+func openedModern(result []byte, v *verdict) *exchange.Opened {
 	o := &exchange.Opened{
-		Era: wire.Modern, Revision: revision,
+		Era: wire.Modern, Revision: v.revision, LegacyToo: v.legacyToo || len(v.named) == 0,
 		Info:         wire.Get(wire.Get(result, "_meta"), wire.MetaServerInfo),
 		Capabilities: wire.Get(result, "capabilities"),
 	}
@@ -199,7 +199,7 @@ func (h *handshake) lateModern() *exchange.Opened {
 	select {
 	case a := <-h.late: // blocks for ever when nil, hence default
 		if v := judge(&a); a.err == nil && v.modern && v.revision != "" {
-			return openedModern(a.result, v.revision)
+			return openedModern(a.result, &v)
 		}
 	default:
 	}
