@@ -18,6 +18,12 @@ func peerLimits(c bridgeClient, s server) map[string]string {
 	if c.name == "gosdk" && c.era == modernRevision && s.Era == "modern" && program != "gosdk" {
 		set("go-sdk 1.8.0 cannot read a roots/list without params in an input request", "roots")
 	}
+	if program == "everything" {
+		set("server-everything asks for roots when nobody calls, and never again", "roots")
+	}
+	if s.Era == "legacy" && s.At.Command != "" {
+		set("the lists of a server that runs a process for each principal are those of its first process", "list-changed")
+	}
 	if c.name == "mcpgo" && c.era == legacyRevision && s.At.Command == "" {
 		set("mcp-go 1.2.1 tells no legacy HTTP server that a call was left", "cancel", "held-cancel")
 	}
