@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -52,7 +53,7 @@ func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.
 
 // survived answers a request whose handling hit a defect of ours.
 func (g *Gateway) survived(ctx context.Context, in *exchange.Inbound, defect any) exchange.Reply {
-	g.log.ErrorContext(ctx, "a request hit a defect of Durward; please report it", "method", in.Method, "defect", defect, "stack", string(debug.Stack()))
+	g.log.ErrorContext(ctx, "a request hit a defect of Durward; please report it", "method", clip(in.Method), "defect", clip(fmt.Sprint(defect)), "stack", string(debug.Stack()))
 	return exchange.Fail(durward.Errorf(durward.Internal, "", "the gateway hit a defect of its own and cannot say whether the request was executed; the log has the details"))
 }
 
