@@ -22,7 +22,7 @@ PGO      ?= auto
 
 GO_SOURCES = git ls-files -co --exclude-standard '*.go'
 
-.PHONY: help run build deps fixtures test focus-test conformance interop chaos bench pgo fuzz lint fmt docs cross clean
+.PHONY: help run build deps fixtures test focus-test conformance interop chaos kill-test bench pgo fuzz lint fmt docs cross clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ interop: deps ## real clients against real servers through one gateway
 
 chaos: ## faults at every point of calls, connections and processes, and what came of each call
 	$(GO) run ./test/chaos $(ARGS)
+
+kill-test: ## SIGKILL at random moments under load, at least 200 times, and what the ledger says of it
+	$(GO) run ./test/kill $(ARGS)
 
 bench: ## throughput, latency and memory against direct calls
 	$(GO) run ./bench $(ARGS)

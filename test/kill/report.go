@@ -14,7 +14,7 @@ func report(w io.Writer, o options, all []*victim) (fine bool, err error) {
 	var kills, early, seen, calls, missing, recovered, answered, cut, again, problems int
 	for _, v := range all {
 		kills, early, seen, calls = kills+len(v.made), early+v.early, seen+v.seen, calls+v.calls
-		missing, recovered = missing+v.result.Missing, recovered+v.result.Recovered
+		missing, recovered = missing+v.result.Missing, recovered+v.recovered
 		answered, cut = answered+v.result.Answered, cut+v.result.Cut
 		again += v.again
 		problems += len(v.problem)

@@ -24,14 +24,16 @@ type victim struct {
 	service *rig.Service
 	load    *rig.Load
 
-	made    []time.Time // the kills
-	early   int         // of these, those before the service was ready
-	again   int         // starts that failed
-	result  *rig.Verdict
-	seen    int
-	calls   int
-	broken  bool     // the chain
-	problem []string // whatever is wrong
+	made   []time.Time // the kills
+	early  int         // of these, those before the service was ready
+	again  int         // starts that failed
+	result *rig.Verdict
+	seen   int
+
+	recovered int
+	calls     int
+	broken    bool     // the chain
+	problem   []string // whatever is wrong
 }
 
 // victims kills several services at once: while one starts, the other works.
@@ -173,7 +175,7 @@ func (v *victim) judge(ctx context.Context) error {
 		return err
 	}
 	calls := v.load.Calls()
-	v.calls, v.seen = len(calls), len(seen)
+	v.calls, v.seen, v.recovered = len(calls), len(seen), records.Recovered
 	v.result = rig.Judge(&rig.Evidence{Calls: calls, Seen: seen, Records: records, Kills: v.made, Full: v.sync == "full"})
 	v.problem = append(v.problem, v.result.Problems...)
 	if least := len(v.made) - v.early; records.Starts < least {

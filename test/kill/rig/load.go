@@ -45,7 +45,8 @@ func (l *Load) Run(ctx context.Context, workers int) {
 		client := l.clients[n%len(l.clients)]
 		group.Go(func() {
 			for ctx.Err() == nil {
-				if c := l.One(client, dice); c.Answer.Broke != nil || c.Answer.Code != 0 {
+				c := l.One(ctx, client, dice)
+				if c.Answer.Broke != nil || c.Answer.Code != 0 {
 					pause(ctx, time.Duration(1+dice.IntN(15))*time.Millisecond) // what cannot serve is not to be hammered
 				}
 			}
@@ -66,19 +67,30 @@ func pause(ctx context.Context, d time.Duration) {
 // answerWithin bounds a call. No server of ours takes that long.
 const answerWithin = 30 * time.Second
 
-// One makes one call.
-func (l *Load) One(client *Client, dice *rand.Rand) Call {
+// One makes one call, as soon as the service can be reached. It begins none when
+// ctx has ended.
+func (l *Load) One(ctx context.Context, client *Client, dice *rand.Rand) Call {
 	c := Call{ID: fmt.Sprintf("%s-%07d", l.prefix, l.next.Add(1))}
 	request, leave := c.draw(dice)
-	ctx, cancel := context.WithTimeout(context.Background(), leave)
-	defer cancel()
-	c.Begun = time.Now()
-	c.Answer = client.Do(ctx, request)
-	c.Ended = time.Now()
+	for {
+		c.try(client, request, leave)
+		if !c.Answer.Unsent || ctx.Err() != nil {
+			break
+		}
+		pause(ctx, time.Duration(5+dice.IntN(15))*time.Millisecond)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.calls = append(l.calls, c)
 	return c
+}
+
+func (c *Call) try(client *Client, r Request, leave time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), leave)
+	defer cancel()
+	c.Begun = time.Now()
+	c.Answer = client.Do(ctx, r)
+	c.Ended = time.Now()
 }
 
 // draw throws the dice for a call.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"durward"
 	"durward/internal/store/sqlite"
 	"durward/ledger"
 )
@@ -19,13 +20,13 @@ type Row struct {
 
 // Records are the calls in a ledger, and what is wrong with them by themselves.
 type Records struct {
-	Rows     map[string]*Row // by the id that the load gave the call
-	Links    int
-	Starts   int      // notes of the service that it started
-	Noted    int      // calls that notes say were recovered
-	Open     []string // what has no outcome
-	Broken   int      // links that do not follow from the one before and their records
-	Problems []string
+	Rows      map[string]*Row // by the id that the load gave the call
+	Links     int
+	Starts    int      // notes of the service that it started
+	Recovered int      // outcomes that were written at a start
+	Open      []string // what has no outcome
+	Broken    int      // links that do not follow from the one before and their records
+	Problems  []string
 }
 
 // ReadRecords reads the ledger in a file, record by record, as they were written.
@@ -43,6 +44,9 @@ func ReadRecords(ctx context.Context, path string) (_ *Records, err error) {
 			r.Open = append(r.Open, call+" "+row.RequestID)
 		}
 	}
+	if r.Recovered != r.noted {
+		r.problem("%d calls were recovered, and notes say %d", r.Recovered, r.noted)
+	}
 	return &r.Records, err
 }
 
@@ -50,6 +54,7 @@ func ReadRecords(ctx context.Context, path string) (_ *Records, err error) {
 type reading struct {
 	Records
 	byCall map[string]*Row // by the ledger's own id
+	noted  int             // calls that notes say were recovered
 	last   ledger.Link
 }
 
@@ -94,7 +99,7 @@ func (r *reading) note(n *ledger.Note) bool {
 		if err != nil {
 			r.problem("a note of a recovery does not say of how many calls: %s", n.Detail)
 		}
-		r.Noted += calls
+		r.noted += calls
 		return true
 	}
 	return false
@@ -128,5 +133,11 @@ func (r *reading) outcome(o *ledger.Outcome, recovery bool) {
 	if row.Outcomes = append(row.Outcomes, *o); len(row.Outcomes) > 1 {
 		r.problem("call %s has %d outcomes: %s", o.Call, len(row.Outcomes), row.RequestID)
 	}
-	row.Recovered = recovery
+	if row.Recovered = recovery; !recovery {
+		return
+	}
+	r.Recovered++
+	if o.Status != durward.StatusUnknown || o.Error == "" {
+		r.problem("call %s was recovered as %q, for the reason %q", o.Call, o.Status, o.Error)
+	}
 }

@@ -21,12 +21,11 @@ type Evidence struct {
 
 // Verdict is what the evidence comes to.
 type Verdict struct {
-	Missing   int // calls that reached a server and have no row
-	Recovered int // outcomes that were written at a start
-	Answered  int // calls with a good answer
-	Cut       int // of these, those whose outcome went with a kill right behind the answer
-	Problems  []string
-	more      int
+	Missing  int // calls that reached a server and have no row
+	Answered int // calls with a good answer
+	Cut      int // of these, those whose outcome went with a kill right behind the answer
+	Problems []string
+	more     int
 }
 
 // Behind is how long before a kill an answer may have come whose outcome is not
@@ -62,9 +61,6 @@ func Judge(e *Evidence) *Verdict {
 	for i := range e.Calls {
 		v.call(e, &e.Calls[i])
 	}
-	if v.Recovered != e.Records.Noted {
-		v.problem("%d calls were recovered, and notes say %d", v.Recovered, e.Records.Noted)
-	}
 	if v.more > 0 {
 		v.Problems = append(v.Problems, fmt.Sprintf("and %d more", v.more))
 	}
@@ -75,10 +71,6 @@ func Judge(e *Evidence) *Verdict {
 func (v *Verdict) row(e *Evidence, id string, row *Row) {
 	for _, o := range row.Outcomes {
 		if row.Recovered {
-			v.Recovered++
-			if o.Status != durward.StatusUnknown || o.Error == "" {
-				v.problem("%s was recovered as %q, for the reason %q", id, o.Status, o.Error)
-			}
 			continue
 		}
 		if e.Seen[id] > 0 && o.Attempts == 0 {
