@@ -3,6 +3,7 @@ package ledger
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"time"
 )
 
@@ -17,10 +18,11 @@ func (e *encoder) text(s string) {
 
 func (e *encoder) number(n int64) { e.b = binary.AppendVarint(e.b, n) }
 
-// time counts microseconds, which is what a store keeps; the zero time is 0.
+// time counts microseconds, which is what a store keeps; the zero time is a number
+// that no other one has.
 func (e *encoder) time(t time.Time) {
 	if t.IsZero() {
-		e.number(0)
+		e.number(math.MinInt64)
 		return
 	}
 	e.number(t.UnixMicro())

@@ -28,7 +28,7 @@ type VerifyOptions struct {
 // ErrDamaged is in the chain of an error of a store that holds something no store
 // wrote: a broken page, a number where a text should be. [Verify] takes any other
 // error for one that may pass.
-var ErrDamaged = errors.New("the store is damaged")
+var ErrDamaged = errors.New("the ledger is damaged")
 
 const (
 	// verifyTries bounds how often a check begins anew because something was pruned

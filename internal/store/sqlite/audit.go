@@ -299,17 +299,15 @@ func eachBody(ctx context.Context, c *conn, path string, f func(ledger.BodyInfo,
 		return err
 	}
 	defer unzip.Close()
-	for id, more := int64(0), true; more; {
+	for b, more := (storedBody{id: math.MinInt64}), true; more; {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		var info ledger.BodyInfo
-		var data []byte
-		if id, info, data, more, err = nextBody(c, id); err != nil {
+		if b, more, err = nextBody(c, b.id); err != nil {
 			return explain(path, err)
 		}
 		if more {
-			if err := f(info, content(unzip, info.Encoding, data)); err != nil {
+			if err := f(b.info, b.content(unzip)); err != nil {
 				return err
 			}
 		}
@@ -317,23 +315,39 @@ func eachBody(ctx context.Context, c *conn, path string, f func(ledger.BodyInfo,
 	return nil
 }
 
+// storedBody is a row of bodies with its data.
+type storedBody struct {
+	id   int64
+	info ledger.BodyInfo
+	data []byte
+	bad  error // why it cannot have been written by us
+}
+
 // nextBody reads the body after one.
-func nextBody(c *conn, after int64) (id int64, info ledger.BodyInfo, data []byte, ok bool, err error) {
+func nextBody(c *conn, after int64) (b storedBody, ok bool, err error) {
 	err = c.each("SELECT b.id, b.digest, b.encoding, b.original, b.stored, b.truncated, d.data FROM bodies b LEFT JOIN body_data d ON d.id = b.id WHERE b.id > ? ORDER BY b.id LIMIT 1",
 		func(row []value) error {
 			f := &fields{row: row}
-			id, ok = f.number(), true
-			f.bytes(info.Digest[:])
-			info.Encoding, info.Original, info.Stored, info.Truncated = f.text(), int(f.number()), int(f.number()), f.number() != 0
-			v := f.take()
-			b, isBytes := v.([]byte)
-			f.check(isBytes)
-			if data = b; f.bad > 0 {
-				return fmt.Errorf("body %d: %w", id, errDamaged)
+			b.id, ok = f.number(), true
+			f.bytes(b.info.Digest[:])
+			b.info.Encoding, b.info.Original, b.info.Stored, b.info.Truncated = f.text(), int(f.number()), int(f.number()), f.small(1) == 1
+			var isBytes bool
+			b.data, isBytes = f.take().([]byte)
+			f.check(isBytes && len(b.data) == b.info.Stored)
+			if f.bad > 0 {
+				b.bad = fmt.Errorf("body %d: column %d holds what was never written there: %w", b.id, f.bad, errDamaged)
 			}
 			return nil
 		}, after)
-	return id, info, data, ok, err
+	return b, ok, err
+}
+
+// content unpacks a body.
+func (b *storedBody) content(unzip *zstd.Decoder) io.Reader {
+	if b.bad != nil {
+		return failingReader{b.bad}
+	}
+	return content(unzip, b.info.Encoding, b.data)
 }
 
 // content unpacks a body.

@@ -7,6 +7,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"durward"
+	"durward/ledger"
 )
 
 // codeOf returns SQLite's primary result code of an error, -1 if there is none.
@@ -22,6 +23,15 @@ func codeOf(err error) int {
 func (d *DB) explain(err error) error {
 	return explain(d.opt.Path, err)
 }
+
+// damage is an error of SQLite that is an [ledger.ErrDamaged].
+type damage struct{ error }
+
+// Unwrap returns the error of SQLite.
+func (d damage) Unwrap() error { return d.error }
+
+// Is implements the interface of errors.Is.
+func (damage) Is(target error) bool { return target == ledger.ErrDamaged }
 
 func explain(path string, err error) error {
 	var own *durward.Error
@@ -45,6 +55,7 @@ func explain(path string, err error) error {
 	case sqlite3.SQLITE_CANTOPEN:
 		return say(durward.Unavailable, "cannot be opened; look at the file, its directory (which must be writable) and its disk")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
+		err = damage{err}
 		return say(durward.Unavailable, "is damaged; stop the service, and restore a backup or move the file away to begin a new ledger (durward ledger verify says what of it can be trusted)")
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
 		return say(durward.Unavailable, "cannot be used because its disk, or the lack of space on it, gives errors; see the system's log")

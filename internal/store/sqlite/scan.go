@@ -9,7 +9,8 @@ import (
 )
 
 // fields takes the columns of a row one after the other. The first that cannot have
-// been written by us makes the row bad.
+// been written by us makes the row bad: each value has one form, so that two rows that
+// say the same are the same.
 type fields struct {
 	row []value
 	at  int
@@ -50,13 +51,27 @@ func (f *fields) text() string {
 func (f *fields) optional() string {
 	v := f.take()
 	s, ok := v.(string)
-	f.check(ok || v == nil)
+	f.check(ok && s != "" || v == nil)
 	return s
 }
 
 func (f *fields) id() string {
-	s, ok := idText(f.take())
-	f.check(ok)
+	v := f.take()
+	s, ok := idText(v)
+	_, asText := v.(string)
+	_, textual := idValue(s).(string)
+	f.check(ok && v != nil && asText == textual)
+	return s
+}
+
+// optionalID is an identifier for which NULL stands when it is empty.
+func (f *fields) optionalID() string {
+	if f.row[f.at] == nil {
+		f.at++
+		return ""
+	}
+	s := f.id()
+	f.check(s != "")
 	return s
 }
 
@@ -70,7 +85,7 @@ func (f *fields) time() time.Time {
 func (f *fields) bytes(to []byte) {
 	v := f.take()
 	b, ok := v.([]byte)
-	f.check(v == nil || ok && len(b) == len(to))
+	f.check(v == nil || ok && len(b) == len(to) && bytesValue(b) != nil)
 	copy(to, b)
 }
 
@@ -121,7 +136,7 @@ func restoreIntent(f *fields, a *audit) ledger.Record {
 	f.check(ok)
 	verdict, ok := a.verdict(f.number())
 	f.check(ok)
-	i.BytesIn, i.Parent = int(f.number()), durward.CallID(f.id())
+	i.BytesIn, i.Parent = int(f.number()), durward.CallID(f.optionalID())
 	f.bytes(i.TraceID[:])
 	f.bytes(i.SpanID[:])
 	i.RequestID = f.optional()
@@ -177,13 +192,13 @@ func restoreChange(f *fields, _ *audit) ledger.Record {
 
 func restoreFlow(f *fields, _ *audit) ledger.Record {
 	return &ledger.Flow{
-		Call: durward.CallID(f.id()), At: f.time(), Server: f.text(), Method: f.text(), Host: f.text(), IP: f.text(), Port: int(f.number()),
+		Call: durward.CallID(f.optionalID()), At: f.time(), Server: f.text(), Method: f.text(), Host: f.text(), IP: f.text(), Port: int(f.number()),
 		Path: f.text(), Status: int(f.number()), BytesOut: f.number(), BytesIn: f.number(), Decision: f.text(),
 	}
 }
 
 func restoreEvent(f *fields, _ *audit) ledger.Record {
-	v := &ledger.Event{At: f.time(), Layer: f.text(), Sandbox: f.text(), Session: durward.SessionID(f.id())}
+	v := &ledger.Event{At: f.time(), Layer: f.text(), Sandbox: f.text(), Session: durward.SessionID(f.optionalID())}
 	f.bytes(v.TraceID[:])
 	v.What, v.Detail = f.text(), f.text()
 	return v
