@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"durward"
 	"durward/ledger"
@@ -21,8 +22,8 @@ type Reader struct {
 	path  string
 	conns chan *conn // as many as may be open; nil stands for one that is not open yet
 
-	mu     sync.Mutex // guards closed
-	closed bool
+	closing sync.Once
+	closed  chan struct{} // closed by Close
 }
 
 // Bounds of a Reader.
@@ -38,7 +39,7 @@ const (
 // Invalid when it is no ledger, Unavailable when it cannot be read.
 func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	shareLocks()
-	r := &Reader{path: path, conns: make(chan *conn, readersMost)}
+	r := &Reader{path: path, conns: make(chan *conn, readersMost), closed: make(chan struct{})}
 	for range readersMost {
 		r.conns <- nil
 	}
@@ -53,19 +54,15 @@ func (d *DB) OpenReader(ctx context.Context) (*Reader, error) { return OpenReade
 
 // Close waits for the questions that are being answered and closes all connections.
 func (r *Reader) Close() error {
-	r.mu.Lock()
-	first := !r.closed
-	r.closed = true
-	r.mu.Unlock()
-	if !first {
-		return nil
-	}
 	var all error
-	for range readersMost {
-		if c := <-r.conns; c != nil {
-			all = errors.Join(all, c.close())
+	r.closing.Do(func() {
+		close(r.closed)
+		for range readersMost {
+			if c := <-r.conns; c != nil {
+				all = errors.Join(all, c.close())
+			}
 		}
-	}
+	})
 	return all
 }
 
@@ -105,19 +102,22 @@ func (r *Reader) view(ctx context.Context, f func(*view) error) error {
 
 // take waits for a connection; nil is one that must be opened.
 func (r *Reader) take(ctx context.Context) (*conn, error) {
-	r.mu.Lock()
-	closed := r.closed
-	r.mu.Unlock()
-	if closed {
-		return nil, durward.Errorf(durward.Unavailable, "ledger", "the service is stopping, so the ledger cannot be read")
+	select {
+	case <-r.closed: // first: both may be true
+		return nil, errReaderClosed
+	default:
 	}
 	select {
 	case c := <-r.conns:
 		return c, nil
+	case <-r.closed:
+		return nil, errReaderClosed
 	case <-ctx.Done():
 		return nil, r.explain(ctx, ctx.Err())
 	}
 }
+
+var errReaderClosed = durward.Errorf(durward.Unavailable, "ledger", "the service is stopping, so the ledger cannot be read")
 
 // forget closes the prepared statements.
 func (c *conn) forget() {
@@ -129,12 +129,14 @@ func (c *conn) forget() {
 
 // dialReader opens a connection that cannot write.
 func dialReader(ctx context.Context, path string) (*conn, error) {
-	if _, err := os.Stat(path); err != nil {
-		kind := durward.Unavailable
-		if errors.Is(err, os.ErrNotExist) {
-			kind = durward.NotFound
-		}
-		return nil, durward.Errorf(kind, "ledger", "there is no ledger to read: %w", err)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, durward.Errorf(durward.NotFound, "ledger", "there is no ledger to read: %w", err)
+	case err != nil:
+		return nil, durward.Errorf(durward.Unavailable, "ledger", "the ledger cannot be read: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, durward.Errorf(durward.Invalid, "ledger", "%s is no file, so no ledger", path)
 	}
 	c, err := connectReader(ctx, path, false)
 	if err != nil && unwritable(path) {
@@ -221,6 +223,9 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 			kind = durward.Timeout
 		}
 		return durward.Errorf(kind, "ledger", "the search was given up: %w", ctx.Err())
+	}
+	if codeOf(err) == sqlite3.SQLITE_NOTADB {
+		return durward.Errorf(durward.Invalid, "ledger", "%s is no ledger of Durward: %w", r.path, err)
 	}
 	return explain(r.path, err)
 }
