@@ -1,7 +1,37 @@
 package sqlite
 
+import "context"
+
 // WithSegments makes segments small, so that few rows make many of them.
 func WithSegments(o Options, calls, others, amend int) Options {
 	o.sizes = segmentSizes{calls, others, amend}
 	return o
+}
+
+// WithCache makes the writer keep few pages in memory, so that it reads them again.
+func WithCache(o Options, kib int) Options {
+	o.cache = kib
+	return o
+}
+
+// Statements returns the texts of the statements that answers took.
+func (r *Reader) Statements() []string {
+	var all []string
+	for range readersMost {
+		c := <-r.conns
+		if c != nil {
+			for text := range c.stmts {
+				all = append(all, text)
+			}
+		}
+		r.conns <- c
+	}
+	return all
+}
+
+// Endless runs a query that finds nothing and never ends by itself.
+func (r *Reader) Endless(ctx context.Context) error {
+	return r.view(ctx, func(v *view) error {
+		return v.eachOf(v.ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0", func([]value) error { return nil })
+	})
 }

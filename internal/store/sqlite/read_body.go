@@ -23,11 +23,13 @@ const bodyWindow = 16 << 20
 func (r *Reader) Body(ctx context.Context, d ledger.Digest) (io.ReadCloser, ledger.BodyInfo, error) {
 	info := ledger.BodyInfo{Digest: d}
 	var data []byte
+	found := false
 	err := r.view(ctx, func(v *view) error {
 		return v.each(bodySQL, func(row []value) error {
 			c := cells{row: row}
 			info.Encoding, info.Original, info.Stored, info.Truncated = c.text(), int(c.number()), int(c.number()), c.number() != 0
 			data, _ = c.next().([]byte)
+			found = true
 			if c.bad {
 				return fmt.Errorf("the body %x cannot be read: %w", d, errDamaged)
 			}
@@ -37,7 +39,7 @@ func (r *Reader) Body(ctx context.Context, d ledger.Digest) (io.ReadCloser, ledg
 	if err != nil {
 		return nil, info, err
 	}
-	if data == nil {
+	if !found {
 		return nil, info, durward.Errorf(durward.NotFound, "ledger", "there is no body %x; it may have been pruned (ledger.keep)", d)
 	}
 	content, err := openBody(data, info.Encoding)
