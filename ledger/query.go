@@ -7,6 +7,11 @@ import (
 )
 
 // Filter chooses calls. Empty fields choose all; several must all hold.
+//
+// Calls are in the order in which they were received ([Intent].At), the newest first;
+// of two of the same microsecond the one that was recorded last. A cursor stays good
+// while calls are recorded and pruned: what was there when the first page was read is on
+// one page, and only one, as long as it is there.
 type Filter struct {
 	Since, Until time.Time // of the intent; Until is exclusive
 	Principal    string
@@ -47,13 +52,14 @@ type Story struct {
 	Link      Link // that the intent is in
 }
 
-// TimelineFilter chooses what a timeline shows.
+// TimelineFilter chooses what a timeline shows. With a session, a sandbox or a trace
+// only what belongs to it: calls, events, and what belongs to such calls.
 type TimelineFilter struct {
 	Since, Until time.Time
 	Session      durward.SessionID
 	Sandbox      string
 	TraceID      string
-	Layers       []string // tool, net, exec, fs, security, change; empty: all
+	Layers       []string // tool, net, exec, fs, sandbox, security, change; empty: all
 	Cursor       string
 	Limit        int // default 200, at most 2,000
 }
@@ -75,7 +81,9 @@ type TimelinePage struct {
 	Next    string
 }
 
-// Stats are counts over the calls that a filter chooses.
+// Stats are counts over the calls that a filter chooses. They are exact, except for
+// quantiles, which are at most 1.6 % off, and for the lists of servers and tools where
+// there are more than 8,192 of them.
 type Stats struct {
 	Calls    int64
 	ByStatus map[durward.Status]int64
@@ -84,17 +92,18 @@ type Stats struct {
 	ByTool   []ToolStats   // the busiest first, at most 100
 	BytesIn  int64
 	BytesOut int64
-	Duration Quantiles
+	Duration Quantiles // of calls that have an outcome, from when they were received
 }
 
-// ServerStats and ToolStats are counts of one server or tool.
+// ServerStats are counts of one server. NotOK are the calls that ended otherwise than
+// ok or with a question to the caller.
 type ServerStats struct {
 	Server            string
 	Calls, NotOK      int64
 	BytesIn, BytesOut int64
 }
 
-// ToolStats are counts of one tool.
+// ToolStats are counts of the calls (tools/call) of one tool.
 type ToolStats struct {
 	Server, Tool string
 	Calls, NotOK int64
