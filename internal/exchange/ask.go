@@ -56,3 +56,16 @@ func Askable(capabilities []byte) bool {
 	}
 	return false
 }
+
+// NotDeclared refuses a question that a requester did not declare to answer. The
+// code is invalid params, but for roots, where the specification wants method not
+// found (2025-11-25, client/roots "Error Handling"): servers hand it on as the
+// error of the call during which they asked, and "method not found" is not true
+// of that.
+func NotDeclared(capability string) error {
+	code := wire.CodeInvalidParams
+	if capability == "roots" {
+		code = wire.CodeMethodNotFound
+	}
+	return &wire.CodeError{Code: code, Message: "the client did not declare the capability " + capability}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"durward"
@@ -83,7 +82,7 @@ func (c *call) put(q *question) error {
 		}
 	case c.phase != inTurn:
 		c.note(missing)
-		return notDeclared(missing)
+		return exchange.NotDeclared(missing)
 	}
 	// What the client cannot answer is refused when the turn ends: a server that
 	// gives up at the first refusal would else take back what it asked besides.
@@ -137,16 +136,6 @@ func (c *call) note(capability string) {
 	if len(c.refused) < maxRefused && !slices.Contains(c.refused, capability) {
 		c.refused = append(slices.Clip(c.refused), capability)
 	}
-}
-
-// notDeclared refuses what the client did not say that it can do. The server is
-// a legacy one: it expects the codes that a legacy client would answer with.
-func notDeclared(capability string) error {
-	code := wire.CodeMethodNotFound
-	if strings.Contains(capability, ".") { // the method is known, this use of it is not
-		code = wire.CodeInvalidParams
-	}
-	return &wire.CodeError{Code: code, Message: "the client did not declare the capability " + capability}
 }
 
 // clip bounds what of a server's word is repeated to it.

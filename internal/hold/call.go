@@ -332,7 +332,7 @@ func (c *call) refuse(q *question) bool {
 		return false
 	}
 	c.note(missing)
-	q.answer <- exchange.Fail(notDeclared(missing))
+	q.answer <- exchange.Fail(exchange.NotDeclared(missing))
 	return true
 }
 

@@ -112,7 +112,7 @@ func (w *world) ask(ctx context.Context, out exchange.Stream, call int, token st
 	}
 	code, _ := wire.ErrorCode(reply.Error)
 	switch said := message(string(reply.Error)); {
-	case code == wire.CodeMethodNotFound:
+	case code == wire.CodeMethodNotFound, strings.Contains(said, "did not declare"):
 		return "refused"
 	case strings.Contains(said, "withdrawn") && plan.Withdraw > 0:
 		return "withdrawn"

@@ -328,14 +328,14 @@ func TestB10_NobodyIsAskedForWhatWasNotDeclared(t *testing.T) {
 		capabilities, method, params string
 		code                         int // 0: asked
 	}{
-		{`{}`, wire.MethodElicit, form, -32601},
-		{`{"elicitation":null}`, wire.MethodElicit, form, -32601},
+		{`{}`, wire.MethodElicit, form, -32602},
+		{`{"elicitation":null}`, wire.MethodElicit, form, -32602},
 		{`{"elicitation":{}}`, wire.MethodElicit, `{"mode":"url","url":"https://x"}`, -32602},
 		{`{"elicitation":{"url":{}}}`, wire.MethodElicit, form, -32602},
 		{`{"elicitation":{"url":{}}}`, wire.MethodElicit, `{"mode":"url","url":"https://x"}`, 0},
 		{`{"elicitation":{"form":{},"url":{}}}`, wire.MethodElicit, `{"mode":"form"}`, 0},
 		{`{"elicitation":{}}`, wire.MethodElicit, form, 0},
-		{`{"elicitation":{}}`, wire.MethodSampling, `{}`, -32601},
+		{`{"elicitation":{}}`, wire.MethodSampling, `{}`, -32602},
 		{`{"sampling":{}}`, wire.MethodSampling, `{}`, 0},
 		{`{"sampling":{}}`, wire.MethodSampling, `{"tools":[]}`, -32602},
 		{`{"sampling":{"tools":{}}}`, wire.MethodSampling, `{"tools":[]}`, 0},
@@ -358,7 +358,7 @@ func TestB10_NobodyIsAskedForWhatWasNotDeclared(t *testing.T) {
 		r.close()
 	}
 	r := newRig(t, map[string]tool{"ask": asker(wire.MethodElicit, form)}, nil)
-	if _, body := r.callTool("1", "ask"); code(t, body) != -32601 {
+	if _, body := r.callTool("1", "ask"); code(t, body) != -32602 {
 		t.Errorf("modern: %s", body)
 	}
 }

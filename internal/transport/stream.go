@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"durward"
@@ -129,17 +128,11 @@ func (c *call) Ask(ctx context.Context, method string, params []byte) exchange.R
 }
 
 func cannotAsk(method string) exchange.Reply {
-	return exchange.Fail(&wire.CodeError{Code: wire.CodeMethodNotFound, Message: "the client of this request cannot be asked for " + method})
-}
-
-// notDeclared refuses what a client did not say at initialize that it can do
-// (2025-11-25, basic/lifecycle "Capability Negotiation").
-func notDeclared(capability string) error {
-	code := wire.CodeMethodNotFound
-	if strings.Contains(capability, ".") { // the method is known, this use of it is not
-		code = wire.CodeInvalidParams
+	code := wire.CodeInvalidParams
+	if method == wire.MethodRootsList { // see exchange.NotDeclared
+		code = wire.CodeMethodNotFound
 	}
-	return &wire.CodeError{Code: code, Message: "the client did not declare the capability " + capability}
+	return exchange.Fail(&wire.CodeError{Code: code, Message: "the client of this request cannot be asked for " + method})
 }
 
 // question is a request of ours to a legacy client.
@@ -152,7 +145,7 @@ type question struct {
 
 func (q *question) ask(ctx context.Context, method string, params []byte) exchange.Reply {
 	if missing := exchange.Missing(q.session.Client().Capabilities, method, params); missing != "" {
-		return exchange.Fail(notDeclared(missing))
+		return exchange.Fail(exchange.NotDeclared(missing))
 	}
 	id, answer, err := q.session.Expect()
 	if err != nil {

@@ -1,6 +1,9 @@
 package main
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // peerLimits are the checks that cannot succeed between this client and this
 // server, whatever stands between them, with the reason.
@@ -20,8 +23,11 @@ func peerLimits(c bridgeClient, s server) map[string]string {
 	}
 	if program == "everything" {
 		set("server-everything asks for roots when nobody calls, and never again", "roots")
+		if c.era == modernRevision {
+			set("server-everything makes a tool error of its own of a question that is refused", "cannot-ask")
+		}
 	}
-	if s.Era == "legacy" && s.At.Command != "" {
+	if s.Era == "legacy" && !strings.HasSuffix(s.Name, "-http") {
 		set("the lists of a server that runs a process for each principal are those of its first process", "list-changed")
 	}
 	if c.name == "mcpgo" && c.era == legacyRevision && s.At.Command == "" {
