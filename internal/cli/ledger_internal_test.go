@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"durward"
+	"durward/client"
+)
+
+func cells(texts ...string) (row []cell) {
+	for _, text := range texts {
+		row = append(row, cell{text: text})
+	}
+	return row
+}
+
+// A table is as wide as what is in it, or as the screen; foreign text stays on its line.
+func TestTables(t *testing.T) {
+	var out bytes.Buffer
+	table := newTable(&out)
+	if err := table.print([][]cell{cells("WHEN", "WHAT", "BY"), cells("1s ago", "a\nb\tc\x1b[31m\u202e", "ünï"), cells("2m ago", "", "x")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.print([][]cell{cells("10m ago", "later and longer than others", "y")}); err != nil {
+		t.Fatal(err)
+	}
+	want := "WHEN    WHAT      BY\n1s ago  a b c[31m  ünï\n2m ago            x\n10m ago  later and longer than others  y\n"
+	want = strings.ReplaceAll(want, "WHAT      BY", "WHAT       BY")
+	want = strings.ReplaceAll(want, "2m ago            x", "2m ago             x")
+	if out.String() != want {
+		t.Errorf("got\n%s\nwanted\n%s", out.String(), want)
+	}
+	table.screen = 12
+	if got := table.line(cells("1s ago", "abcdefg", "z")); got != "1s ago  abc…" {
+		t.Errorf("%q", got)
+	}
+	if got := table.line(cells("1s ago", "abcd", "z")); got != "1s ago  abcd" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWordsForTimes(t *testing.T) {
+	now := time.Date(2026, 7, 28, 12, 0, 0, 0, time.Local)
+	for d, want := range map[time.Duration]string{
+		-time.Second: "now", 0: "0s ago", 59 * time.Second: "59s ago", time.Minute: "1m ago", 119 * time.Minute: "1h ago",
+		47 * time.Hour: "47h ago", 48 * time.Hour: "2d ago", 14 * 24 * time.Hour: "2026-07-14",
+	} {
+		if got := ago(now.Add(-d), now); got != want {
+			t.Errorf("%s: %q, wanted %q", d, got, want)
+		}
+	}
+	for us, want := range map[int64]string{0: "", 1: "1µs", 999: "999µs", 1500: "1.5ms", 15_000: "15ms", 1_500_000: "1.5s", 90_000_000: "1m30s"} {
+		if got := took(us); got != want {
+			t.Errorf("%d: %q, wanted %q", us, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 bytes", 10239: "10239 bytes", 10240: "10.0 KiB", 5 << 20: "5.0 MiB", 3 << 30: "3.0 GiB", 1 << 50: "1024.0 TiB"} {
+		if got := bytesText(n); got != want {
+			t.Errorf("%d: %q, wanted %q", n, got, want)
+		}
+	}
+	for id, want := range map[string]string{
+		"0197f6a2-1c3d-7abc-8def-0123456789ab": "0197f6a2-1c3d-7abc-8", "/a/path/that/is/as/long/as/an/id/is/x": "/a/path/that/is/as/long/as/an/id/is/x", "": "",
+	} {
+		if got := shortID(id); got != want {
+			t.Errorf("%q: %q", id, got)
+		}
+	}
+}
+
+// Whoever prints a body is told if it is not all there was.
+func TestAPreviewIsAllOrNot(t *testing.T) {
+	for _, tt := range []struct {
+		preview, length int
+		want            bool
+	}{{0, 0, true}, {10, 10, true}, {9, 20, true}, {1024, 1024, true}, {1024, 1025, false}, {1021, 5000, false}, {1020, 5000, true}} {
+		if got := whole(strings.Repeat("x", tt.preview), tt.length); got != tt.want {
+			t.Errorf("%d of %d: %t", tt.preview, tt.length, got)
+		}
+	}
+}
+
+// Where there is no terminal a short task says nothing, and a long one little.
+func TestProgressInLines(t *testing.T) {
+	var out bytes.Buffer
+	b := newBar(Streams{Err: &out}, "verifying")
+	b.tell(1, 100)
+	if out.Len() > 0 {
+		t.Errorf("%q", out.String())
+	}
+	for _, done := range []int64{5, 25, 29, 31} {
+		b.last = time.Time{} // as if it took long
+		b.tell(done, 100)
+	}
+	b.last = time.Time{}
+	b.tell(7, 0)
+	b.end()
+	if want := "durward: verifying: 25 %\ndurward: verifying: 31 %\ndurward: verifying: 7\n"; out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestProgressAsABar(t *testing.T) {
+	var out bytes.Buffer
+	b := &bar{out: &out, what: "copying", terminal: true}
+	b.tell(1, 2)
+	b.tell(5, 2) // more than there was when it began
+	b.end()
+	full, half := strings.Repeat("█", barWidth), strings.Repeat("█", barWidth/2)+strings.Repeat("░", barWidth/2)
+	if want := "\r\x1b[Kcopying  " + half + "  50 %\r\x1b[Kcopying  " + full + "  100 %\r\x1b[K"; out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+}
+
+func TestAnInterruptSaysWhatIsLeft(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := errors.New("broken")
+	if err := interrupted(ctx, failed, "nothing"); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	cancel()
+	if err := interrupted(ctx, nil, "nothing"); err != nil {
+		t.Error(err)
+	}
+	err := interrupted(ctx, failed, "nothing is left")
+	if err.Error() != "interrupted; nothing is left" || exitStatus(err) != 6 {
+		t.Error(err)
+	}
+}
+
+func TestVerdictsHaveExitStatusesOfTheirOwn(t *testing.T) {
+	damaged := durward.Errorf(durward.Conflict, "ledger", "damaged")
+	if got := exitStatus(&verdict{damaged, statusDamaged}); got != 1 {
+		t.Error(got)
+	}
+	if got := exitStatus(withHint(&verdict{damaged, statusUnclear}, "x")); got != 2 {
+		t.Error(got)
+	}
+}
+
+func TestHeadersForACollector(t *testing.T) {
+	headers, err := otlpHeaders(" Authorization=Bearer a=b, X-Tenant=7,,")
+	if err != nil || len(headers) != 2 || headers["Authorization"].Reveal() != "Bearer a=b" || headers["X-Tenant"].Reveal() != "7" {
+		t.Errorf("%v %v", headers, err)
+	}
+	for _, wrong := range []string{"hunter2", "=hunter2"} {
+		if _, err := otlpHeaders(wrong); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+func TestStoriesHideNothingAndShowNoEmptyLine(t *testing.T) {
+	var out bytes.Buffer
+	story := &client.CallStory{Call: client.CallRecord{
+		ID: "0197f6a2-1c3d-7abc-8def-0123456789ab", Method: "tools/call", FullName: "x__t\x1b[2J", Server: "x", Tool: "t", Status: "refused", Decision: "block",
+		Rule: "no\nwrites", Layer: "corp", Reason: "because", Principal: "ann", Entrance: "stdio", Attempts: 2, Error: "refused by policy",
+		Request: "{}", BytesIn: 2, IntentAt: time.Now(),
+	}, Decisions: []client.DecisionRecord{{Rule: "no writes", Action: "block", Effective: "block"}},
+		Approvals: []client.ApprovalRecord{{ID: "q1", Status: "denied", By: "bob"}}, Flows: []client.FlowRecord{{Host: "h", Port: 443, Path: "/p"}}}
+	if err := printStory(Streams{Out: &out}, story); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"x__t[2J  (t of x, )", "refused, handed to the server 2 times", "block, rule no writes, layer corp, reason because", "ann, stdio",
+		"request, 2 bytes:\n{}\n", "error:\nrefused by policy\n", "no writes → block", "q1 denied bob", "h:443/p",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "\x1b") || strings.Contains(out.String(), "session") || strings.Contains(out.String(), "parent") {
+		t.Errorf("%q", out.String())
+	}
+}
