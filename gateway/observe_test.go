@@ -1,11 +1,13 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -136,6 +138,36 @@ func TestTracesAreContinuedInEveryPairOfEras(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The same over pipes, on both sides.
+func TestTracesAreContinuedOverPipes(t *testing.T) {
+	notes := &noting{}
+	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Recorder: notes})
+	g.await(t, "h", isReady)
+	near, far := net.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- g.ServeStdio(t.Context(), far, durward.Caller{Principal: "local", Entrance: durward.EntranceStdio}, durward.Route{})
+	}()
+	_, err := near.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"h__seen","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientCapabilities":{},"traceparent":"` + sampled + `","k":1}}}` + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := bufio.NewReader(near).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	near.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	recorded := notes.last().Trace
+	span := hex.EncodeToString(recorded.SpanID[:])
+	if want := `\"traceparent\":\"00-` + traceID + `-` + span + `-01\"`; !strings.Contains(answer, want) || strings.Contains(answer, callerSpan) || !strings.Contains(answer, `\"k\":1`) {
+		t.Errorf("the server was told %s, wanted %s", answer, want)
 	}
 }
 
