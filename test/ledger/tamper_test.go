@@ -1,0 +1,483 @@
+package ledger_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"durward/internal/store/sqlite"
+	"durward/ledger"
+)
+
+// base makes a ledger with records of every kind, of which a part has been pruned,
+// and returns it with the link that is signed last.
+func base(t *testing.T) (p place, anchored uint64) {
+	p = newPlace(t)
+	synctest.Test(t, func(t *testing.T) { // hours pass in no time
+		s := start(t, p)
+		s.fill(24)
+		late, end := s.call(3) // its intent will be pruned, its outcome not
+		s.sign()
+		cut := s.check.Newest().Seq
+		time.Sleep(2 * time.Hour)
+		s.log.Outcome(t.Context(), late, end)
+		s.fill(48)
+		s.sign()
+		keep := ledger.KeepOptions{Retention: ledger.Retention{Rows: time.Hour}, Store: s.db, Checkpoints: s.check}
+		if k, err := ledger.Keep(t.Context(), keep); err != nil || k.Rows != cut {
+			t.Fatalf("%+v, %v; %d", k, err, cut)
+		}
+		s.rest("")
+		s.sign()
+		anchored = s.check.Newest().Seq
+		s.rest("") // not signed
+		s.stop()
+	})
+	return p, anchored
+}
+
+// derived are tables and columns that say nothing of their own: they are computed from
+// the rows, or count what is used. The chain does not cover them.
+func derived(table, column string) bool {
+	switch table {
+	case "segments", "marks", "goose_db_version":
+		return true
+	}
+	return column == "last"
+}
+
+// tamper is one thing that is done to a file.
+type tamper struct {
+	name string
+	do   []string // SQL
+	with func(*sql.DB) error
+	link uint64 // the first that is concerned; 0: not to be told
+}
+
+// table is what is in a table.
+type table struct {
+	name    string
+	columns []string
+	rows    []map[string]any
+}
+
+func tables(t testing.TB, db *sql.DB) []table {
+	t.Helper()
+	names, err := db.Query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []table
+	for names.Next() {
+		var tt table
+		if err := names.Scan(&tt.name); err != nil {
+			t.Fatal(err)
+		}
+		if !derived(tt.name, "") {
+			all = append(all, tt)
+		}
+	}
+	if err := errors.Join(names.Err(), names.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range all {
+		all[i].load(t, db)
+	}
+	return all
+}
+
+func (tt *table) load(t testing.TB, db *sql.DB) {
+	t.Helper()
+	rows, err := db.Query("SELECT * FROM " + tt.name + " ORDER BY 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	if tt.columns, err = rows.Columns(); err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, to := make([]any, len(tt.columns)), make([]any, len(tt.columns))
+		for i := range values {
+			to[i] = &values[i]
+		}
+		if err := rows.Scan(to...); err != nil {
+			t.Fatal(err)
+		}
+		row := map[string]any{}
+		for i, c := range tt.columns {
+			row[c] = values[i]
+		}
+		tt.rows = append(tt.rows, row)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// where chooses a row: the first column is the key of each table.
+func (tt *table) where(row map[string]any) string {
+	return fmt.Sprintf(" WHERE %s = %v", tt.columns[0], row[tt.columns[0]])
+}
+
+// others are values that a column could hold instead.
+func others(v any) []string {
+	switch v := v.(type) {
+	case nil:
+		return []string{"1", "'x'", "x'01'", "0", "''", "zeroblob(16)", "zeroblob(32)", "zeroblob(8)"}
+	case int64:
+		return []string{fmt.Sprint(v + 1), fmt.Sprint(v - 1), fmt.Sprint(v ^ 1<<40), "NULL"}
+	case string:
+		changed := []string{"'" + v + "x'", "'X' || '" + v + "'", "NULL"}
+		if v != "" {
+			changed = append(changed, "''")
+		}
+		return changed
+	case []byte:
+		if len(v) == 0 {
+			return []string{"x'00'"}
+		}
+		flipped := slices.Clone(v)
+		flipped[len(v)/2] ^= 0x10
+		changed := []string{fmt.Sprintf("x'%x'", flipped), fmt.Sprintf("x'%x'", v[:len(v)-1]), "NULL"}
+		if len(v) == 16 { // the same identifier in another form
+			changed = append(changed, fmt.Sprintf("'%x-%x-%x-%x-%x'", v[:4], v[4:6], v[6:8], v[8:10], v[10:]))
+		}
+		return changed
+	default:
+		panic(fmt.Sprintf("%T", v))
+	}
+}
+
+// everyValue is for how many rows of a table every other value of each column is
+// tried. For the rest it is one each.
+const everyValue = 4
+
+// all are all single changes of a file.
+func all(ts []table) (list []tamper) {
+	add := func(name string, do ...string) { list = append(list, tamper{name: name, do: do}) }
+	unique := []string{"DROP INDEX intents_id", "DROP INDEX outcomes_call"}
+	for i := range ts {
+		tt := &ts[i]
+		last := tt.rows[len(tt.rows)-1][tt.columns[0]].(int64)
+		for n, row := range tt.rows {
+			name := fmt.Sprintf("%s %v", tt.name, row[tt.columns[0]])
+			for _, c := range tt.columns {
+				if derived(tt.name, c) {
+					continue
+				}
+				values := others(row[c])
+				if n >= everyValue {
+					values = values[n%len(values):][:1]
+				}
+				for _, v := range values {
+					add(name+" "+c+" = "+v, append(slices.Clone(unique), "UPDATE OR FAIL "+tt.name+" SET "+c+" = "+v+tt.where(row))...)
+				}
+			}
+			add(name+" removed", "DELETE FROM "+tt.name+tt.where(row))
+			if _, isRecord := row["seq"]; isRecord && tt.name != "pruned_calls" {
+				for _, key := range []int64{last + 1, 1 << 40, -1}[n%3:][:1] {
+					add(fmt.Sprintf("%s twice, as %d", name, key), append(slices.Clone(unique),
+						fmt.Sprintf("INSERT INTO %s SELECT %d, %s FROM %s%s", tt.name, key, strings.Join(tt.columns[1:], ", "), tt.name, tt.where(row)))...)
+				}
+			}
+		}
+	}
+	return append(list, moves(ts)...)
+}
+
+// moves are exchanges of neighbours: of records, whichever tables they are in, and of
+// links.
+func moves(ts []table) (list []tamper) {
+	place := map[int64]string{}
+	most := int64(0)
+	var chain *table
+	for i := range ts {
+		if ts[i].name == "chain" {
+			chain = &ts[i]
+			continue
+		}
+		for _, row := range ts[i].rows {
+			if seq, ok := row["seq"].(int64); ok && ts[i].name != "pruned_calls" {
+				place[seq] = ts[i].name
+				most = max(most, seq)
+			}
+		}
+	}
+	for seq := range most {
+		a, b := place[seq], place[seq+1]
+		if a == "" || b == "" {
+			continue
+		}
+		list = append(list, tamper{name: fmt.Sprintf("records %d and %d exchanged", seq, seq+1), do: []string{
+			"DROP INDEX outcomes_call",
+			fmt.Sprintf("UPDATE %s SET seq = -7 WHERE seq = %d", a, seq), fmt.Sprintf("UPDATE %s SET seq = %d WHERE seq = %d", b, seq, seq+1), fmt.Sprintf("UPDATE %s SET seq = %d WHERE seq = -7", a, seq+1),
+			// Who knows the tables lets outcomes follow their intents.
+			fmt.Sprintf("UPDATE outcomes SET call = CASE call WHEN %d THEN %d ELSE %d END WHERE call IN (%d, %d)", seq, seq+1, seq, seq, seq+1),
+		}})
+	}
+	for i := 1; i < len(chain.rows); i++ {
+		a, b := chain.rows[i-1], chain.rows[i]
+		seq := b["seq"].(int64)
+		list = append(list,
+			tamper{name: fmt.Sprintf("links %d and %d exchanged", seq-1, seq), do: []string{
+				"UPDATE chain SET seq = -7" + chain.where(a), fmt.Sprintf("UPDATE chain SET seq = %d", seq-1) + chain.where(b), fmt.Sprintf("UPDATE chain SET seq = %d WHERE seq = -7", seq),
+			}},
+			tamper{name: fmt.Sprintf("a record more in link %d, one less in %d", seq-1, seq), do: []string{
+				"UPDATE chain SET records = records + 1" + chain.where(a), "UPDATE chain SET records = records - 1, first = first + 1" + chain.where(b),
+			}},
+			tamper{name: fmt.Sprintf("link %d removed, its records to the one before", seq), do: []string{
+				fmt.Sprintf("UPDATE chain SET records = records + %v", b["records"]) + chain.where(a), "DELETE FROM chain" + chain.where(b),
+			}},
+		)
+	}
+	return list
+}
+
+// TestEveryTamperOfAFileIsFound changes each column of each row, removes and copies
+// each row and exchanges all neighbours, in a real file.
+func TestEveryTamperOfAFileIsFound(t *testing.T) {
+	p, anchored := base(t)
+	keys := verifiers(t, p)
+	good := verify(t, p.db, p.proof, keys)
+	want(t, good, ledger.VerdictOK)
+	if good.Truncated == nil || good.Unanchored == nil || good.Anchored.Seq != anchored || len(good.Findings) > 0 {
+		t.Fatalf("%+v", good)
+	}
+	db := open(t, p.db)
+	ts := tables(t, db)
+	rows := 0
+	for _, tt := range ts {
+		if len(tt.rows) == 0 {
+			t.Errorf("table %s is empty: nothing of it is tried", tt.name)
+		}
+		rows += len(tt.rows)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	image := read(t, p.db)
+	path := filepath.Join(t.TempDir(), "tampered.db")
+	tried, refused, missed := map[string]int{}, 0, 0
+	for _, tt := range all(ts) {
+		write(t, path, image)
+		db := open(t, path)
+		err := apply(db, tt)
+		if closing := db.Close(); closing != nil {
+			t.Fatal(closing)
+		}
+		if err != nil { // of the wrong type, or there already: not even SQLite takes it
+			refused++
+			continue
+		}
+		what, _, _ := strings.Cut(tt.name, " ")
+		tried[what]++
+		r := verify(t, path, p.proof, keys)
+		if r.Verdict != ledger.VerdictDamaged {
+			missed++
+			t.Errorf("%s: %s\n%s", tt.name, r.Verdict, text(r))
+		}
+	}
+	sum := 0
+	for _, n := range tried {
+		sum += n
+	}
+	fmt.Printf("tamper-test: records_and_links=%d tried=%d found=%d missed=%d refused_by_sqlite=%d by_table=%v\n", rows, sum, sum-missed, missed, refused, tried)
+	if sum < 3500 {
+		t.Error("only tried", sum)
+	}
+}
+
+func apply(db *sql.DB, tt tamper) error {
+	if tt.with != nil {
+		return tt.with(db)
+	}
+	for _, do := range tt.do {
+		r, err := db.Exec(do)
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(do, "DROP") || strings.HasPrefix(do, "UPDATE outcomes SET call") {
+			continue
+		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, errors.New("nothing was changed"))
+		}
+	}
+	return nil
+}
+
+// relink computes the chain anew from a link on, as somebody does who knows how.
+func relink(t testing.TB, path string, from uint64) {
+	t.Helper()
+	r, err := sqlite.OpenReader(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last ledger.Link
+	var anew []ledger.Link
+	err = r.Links(context.Background(), 0, func(l ledger.Link, records []ledger.Record) error {
+		if l.Seq >= from {
+			l = last.Next(l.At, records)
+			anew = append(anew, l)
+		}
+		last = l
+		return nil
+	})
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, path)
+	defer db.Close()
+	for _, l := range anew {
+		if _, err := db.Exec("UPDATE chain SET digest = ?, hash = ?, records = ? WHERE seq = ?", l.Digest[:], l.Hash[:], l.Records, int64(l.Seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Somebody changes a record and computes the chain anew: a checkpoint contradicts,
+// unless there is none yet, and then nothing is called proved.
+func TestAChainThatIsComputedAnewIsFound(t *testing.T) {
+	p, anchored := base(t)
+	keys := verifiers(t, p)
+	image := read(t, p.db)
+	db := open(t, p.db)
+	var notes []int64
+	rows, err := db.Query("SELECT c.seq FROM notes n JOIN chain c ON n.seq >= c.first AND n.seq < c.first + c.records ORDER BY 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			t.Fatal(err)
+		}
+		notes = append(notes, seq)
+	}
+	if err := errors.Join(rows.Err(), rows.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tampered.db")
+	proved := 0
+	for _, seq := range notes {
+		write(t, path, image)
+		db := open(t, path)
+		if _, err := db.Exec("UPDATE notes SET detail = 'nothing happened' WHERE seq >= (SELECT first FROM chain WHERE seq = ?1) AND seq < (SELECT first + records FROM chain WHERE seq = ?1)", seq); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		relink(t, path, uint64(seq))
+		r := verify(t, path, p.proof, keys)
+		if uint64(seq) > anchored {
+			want(t, r, ledger.VerdictOK)
+			if r.Anchored.Seq != anchored || r.Unanchored == nil || r.Unanchored.Links == 0 {
+				t.Error(text(r))
+			}
+			continue
+		}
+		proved++
+		want(t, r, ledger.VerdictDamaged)
+		if f := r.Findings[0]; uint64(seq) < f.From || uint64(seq) > f.To {
+			t.Errorf("link %d is not in links %d to %d", seq, f.From, f.To)
+		}
+	}
+	if proved < 5 || proved == len(notes) {
+		t.Error(proved, "of", len(notes))
+	}
+}
+
+// Files are replaced, rolled back, cut and removed.
+func TestFilesThatAreReplacedAreFound(t *testing.T) {
+	p := newPlace(t)
+	s := start(t, p)
+	s.fill(10)
+	s.sign()
+	s.stop()
+	early, earlyProof := read(t, p.db), read(t, p.proof)
+	s = start(t, p)
+	s.fill(10)
+	s.sign()
+	anchored := s.check.Newest().Seq
+	s.fill(4)
+	s.stop()
+	late, lateProof := read(t, p.db), read(t, p.proof)
+	keys := verifiers(t, p)
+	other := newPlace(t)
+	o := start(t, other)
+	o.fill(20)
+	o.sign()
+	o.stop()
+
+	check := func(name string, db, proof []byte, verdict ledger.Verdict) *ledger.Report {
+		t.Helper()
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "db"), db)
+		if proof != nil {
+			write(t, filepath.Join(dir, "proof"), proof)
+		}
+		r := verify(t, filepath.Join(dir, "db"), filepath.Join(dir, "proof"), keys)
+		if r.Verdict != verdict {
+			t.Errorf("%s: %s, want %s:\n%s", name, r.Verdict, verdict, text(r))
+		}
+		return r
+	}
+	check("as it is", late, lateProof, ledger.VerdictOK)
+	check("another ledger", read(t, other.db), lateProof, ledger.VerdictDamaged)
+	check("another ledger with its checkpoints", read(t, other.db), read(t, other.proof), ledger.VerdictUnclear)
+	check("rolled back", early, lateProof, ledger.VerdictDamaged)
+	check("without checkpoints", late, nil, ledger.VerdictUnclear)
+	check("with no checkpoint", late, []byte{}, ledger.VerdictUnclear)
+	r := check("with old checkpoints", late, earlyProof, ledger.VerdictOK)
+	if r.Unanchored == nil || r.Anchored.Seq >= anchored {
+		t.Error(text(r))
+	}
+	check("with edited checkpoints", late, []byte(strings.Replace(string(lateProof), "\ncheckpoint ", "\nbegan ", 1)), ledger.VerdictDamaged)
+	check("with torn checkpoints", late, lateProof[:len(lateProof)-50], ledger.VerdictOK)
+	check("half of it", late[:len(late)/2], lateProof, ledger.VerdictDamaged)
+	check("no database", []byte(strings.Repeat("x", 8192)), lateProof, ledger.VerdictDamaged)
+	check("nothing", nil, lateProof, ledger.VerdictDamaged)
+}
+
+// A bit of the file is flipped: that is found, or it is in nothing that says anything.
+func TestFlippedBitsAreFound(t *testing.T) {
+	p, _ := base(t)
+	keys := verifiers(t, p)
+	image := read(t, p.db)
+	before, err := everythingOf(t, p.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "flipped.db")
+	dice := rand.New(rand.NewPCG(1, 2))
+	found, harmless := 0, 0
+	for range 400 {
+		at, bit := dice.IntN(len(image)), byte(1)<<dice.IntN(8)
+		flipped := slices.Clone(image)
+		flipped[at] ^= bit
+		write(t, path, flipped)
+		r := verify(t, path, p.proof, keys)
+		if r.Verdict != ledger.VerdictOK {
+			found++
+			continue
+		}
+		harmless++
+		if now, err := everythingOf(t, path); err != nil || now != before {
+			t.Errorf("bit %d of byte %d: something else is read, but the verdict is %s (%v)", bit, at, r.Verdict, err)
+		}
+	}
+	fmt.Printf("flip-test: flipped=%d found=%d in_unused_or_derived_parts=%d\n", found+harmless, found, harmless)
+	if found < 50 {
+		t.Error("only found", found)
+	}
+}
