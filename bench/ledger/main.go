@@ -62,7 +62,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	missed := ledgerfile.Print(os.Stdout, *rows, results)
+	missed := ledgerfile.Print(*rows, results)
 	for _, m := range missed {
 		fmt.Println("missed:", m)
 	}

@@ -3,7 +3,6 @@ package ledgerfile
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -68,10 +67,10 @@ func measure(ctx context.Context, path string, v View, rounds int) (Result, erro
 	return res, nil
 }
 
-// Print writes one line for each result, and returns those that took too long.
-func Print(w io.Writer, rows int, results []Result) (missed []string) {
+// Print prints one line for each result, and returns those that took too long.
+func Print(rows int, results []Result) (missed []string) {
 	for _, r := range results {
-		fmt.Fprintf(w, "bench-ledger-read rows=%d view=%s us=%d cold_us=%d cpu_us=%d found=%d most_us=%d\n",
+		fmt.Printf("bench-ledger-read rows=%d view=%s us=%d cold_us=%d cpu_us=%d found=%d most_us=%d\n",
 			rows, r.Name, r.Warm.Microseconds(), r.Cold.Microseconds(), r.CPU.Microseconds(), r.Rows, r.Most.Microseconds())
 		if r.Warm > r.Most || r.Cold > r.Most {
 			missed = append(missed, fmt.Sprintf("%s: %s, cold %s, wanted %s", r.Name, r.Warm, r.Cold, r.Most))

@@ -84,7 +84,7 @@ func (b *checkedBody) Read(p []byte) (int, error) {
 	switch {
 	case err == nil:
 		return n, nil
-	case err != io.EOF: //nolint:errorlint // readers return it as it is
+	case err != io.EOF:
 		return n, fmt.Errorf("the body %x is damaged: %w", b.want, err)
 	case ledger.Digest(b.sum.Sum(nil)) != b.want:
 		return n, durward.Errorf(durward.Unavailable, "ledger", "the body %x is damaged: its content is not what was recorded; see: durward ledger verify", b.want)

@@ -86,9 +86,6 @@ func (x *index) other(seq int64, r ledger.Record) {
 	x.staged = append(x.staged, staged{seq: seq, record: r})
 }
 
-// drop forgets what was noted since keep: it was not committed.
-func (x *index) drop() { x.staged = x.staged[:0] }
-
 // keep takes what was noted: it was committed. Outcomes come last, so that what
 // belongs to a call finds it in memory.
 func (x *index) keep() {
@@ -326,8 +323,11 @@ func traceText(id [16]byte) string {
 	return string(id[:])
 }
 
-// traceHex reads a trace id of a filter.
-func traceHex(text string) (id string, ok bool) {
+// traceValue reads the trace id of a filter; it may be empty.
+func traceValue(text string) (string, error) {
 	b, err := hex.DecodeString(text)
-	return string(b), err == nil && len(b) == 16
+	if err != nil || len(b) != 16 && len(b) != 0 {
+		return "", durward.Errorf(durward.Invalid, "ledger", "the trace id %.64q is not 32 hexadecimal digits", text)
+	}
+	return string(b), nil
 }

@@ -84,12 +84,9 @@ func wantCalls(f *ledger.Filter) (*want, error) {
 	if err != nil {
 		return nil, err
 	}
-	trace := ""
-	if f.TraceID != "" {
-		ok := false
-		if trace, ok = traceHex(f.TraceID); !ok {
-			return nil, durward.Errorf(durward.Invalid, "ledger", "the trace id %.64q is not 32 hexadecimal digits", f.TraceID)
-		}
+	trace, err := traceValue(f.TraceID)
+	if err != nil {
+		return nil, err
 	}
 	// Those that mostly occur in few segments come first: where one does not occur
 	// nothing else is looked at.

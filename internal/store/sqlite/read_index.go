@@ -29,7 +29,7 @@ import (
 //	x, err := loadIndex(conn)                        when it opens, on its connection
 //	x.intent(seq, i, caller, target, verdict)        for each row it inserts,
 //	x.outcome(call, o) and x.other(seq, r)           call: seq of the intent
-//	x.keep() or x.drop()                             when the transaction was committed or not
+//	x.keep()                                         when the transaction was committed; if not, a new index is loaded
 //	x.seal(conn)                                     after keep; does nothing unless a segment is due
 //	x.call(id)                                       seq of the intent of a call without outcome
 //	x.open(limit)                                    calls without outcome, oldest first
@@ -161,11 +161,11 @@ func (s *span) append(b []byte) []byte {
 func readSpan(key int64, b []byte) (span, error) {
 	var v [6]int64
 	for i := range v {
-		n := 0
-		if v[i], n = binary.Varint(b); n <= 0 {
+		n, size := binary.Varint(b)
+		if size <= 0 {
 			return span{}, errIndex
 		}
-		b = b[n:]
+		v[i], b = n, b[size:]
 	}
 	s := span{first: firstOf(key), rows: int(v[1]), min: v[2], max: v[3], upto: v[4], open: int(v[5])}
 	s.last = s.first + v[0]

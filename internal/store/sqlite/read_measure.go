@@ -162,18 +162,11 @@ func (r *reader) varints(dst []int64, n int) []int64 {
 	dst = slices.Grow(dst[:0], n)[:n]
 	b := r.b
 	for i := range dst {
-		var u uint64
-		if len(b) > 0 && b[0] < 0x80 { // mostly
-			u, b = uint64(b[0]), b[1:]
-		} else {
-			size := 0
-			if u, size = uvarint(b); size <= 0 {
-				r.bad, b = true, nil
-				continue
-			}
-			b = b[size:]
+		u, size := uvarint(b)
+		if size <= 0 {
+			r.bad, b, size = true, nil, 0
 		}
-		dst[i] = int64(u>>1) ^ -int64(u&1)
+		dst[i], b = int64(u>>1)^-int64(u&1), b[size:]
 	}
 	r.b = b
 	return dst
@@ -181,15 +174,18 @@ func (r *reader) varints(dst []int64, n int) []int64 {
 
 // uvarint is binary.Uvarint, faster for numbers of up to four bytes.
 func uvarint(b []byte) (uint64, int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
 	if len(b) >= 4 {
 		u := uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7
-		if b[1] < 0x80 && b[0] >= 0x80 {
+		if b[1] < 0x80 {
 			return u, 2
 		}
-		if u |= uint64(b[2]&0x7f) << 14; b[2] < 0x80 && b[0]&b[1] >= 0x80 {
+		if u |= uint64(b[2]&0x7f) << 14; b[2] < 0x80 {
 			return u, 3
 		}
-		if u |= uint64(b[3]&0x7f) << 21; b[3] < 0x80 && b[0]&b[1]&b[2] >= 0x80 {
+		if u |= uint64(b[3]&0x7f) << 21; b[3] < 0x80 {
 			return u, 4
 		}
 	}
@@ -201,21 +197,14 @@ func (r *reader) slots(dst []uint16, n, most int) []uint16 {
 	dst = slices.Grow(dst[:0], n)[:n]
 	b := r.b
 	for i := range dst {
-		var u uint64
-		if len(b) > 0 && b[0] < 0x80 {
-			u, b = uint64(b[0]), b[1:]
-		} else {
-			size := 0
-			if u, size = uvarint(b); size <= 0 {
-				r.bad, b = true, nil
-				continue
-			}
-			b = b[size:]
+		u, size := uvarint(b)
+		if size <= 0 {
+			r.bad, b, size = true, nil, 0
 		}
 		if u >= uint64(most) {
 			r.bad, u = true, 0
 		}
-		dst[i] = uint16(u)
+		dst[i], b = uint16(u), b[size:]
 	}
 	r.b = b
 	return dst

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -40,8 +41,11 @@ func anyOf(t *rapid.T, label string, values ...string) string {
 	return rapid.SampledFrom(values).Draw(t, label)
 }
 
-func newWorld(t *rapid.T, dir string) *world {
+func newWorld(t *rapid.T, dir string, blank []byte) *world {
 	w := &world{t: t, now: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}
+	if err := os.WriteFile(filepath.Join(dir, "ledger.db"), blank, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	w.opt = sqlite.WithSegments(sqlite.Options{Path: filepath.Join(dir, "ledger.db")},
 		rapid.IntRange(1, 20).Draw(t, "segment"), rapid.IntRange(1, 8).Draw(t, "others"), rapid.IntRange(1, 10).Draw(t, "amend"))
 	w.reopen()
@@ -277,11 +281,20 @@ func (w *world) filter() ledger.Filter {
 	return f
 }
 
-// test runs a property in a directory of its own for each case.
+// test runs a property in a directory of its own for each case. Cases begin with a
+// copy of a file that has the schema, because making it takes longer than all the rest.
 func test(t *testing.T, f func(t *rapid.T, w *world)) {
 	t.Helper()
+	b := newBook(t)
+	if err := b.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	blank, err := os.ReadFile(b.path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(rt, t.TempDir())
+		w := newWorld(rt, t.TempDir(), blank)
 		defer func() { _ = w.db.Close() }()
 		f(rt, w)
 	})

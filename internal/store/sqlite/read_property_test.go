@@ -297,8 +297,9 @@ func (w *world) timeline(f ledger.TimelineFilter) []spot {
 	}
 	var all []placed[spot]
 	for n, k := range w.records {
-		s, session, sandbox, trace := spot{}, durward.SessionID(""), "", [16]byte{}
-		call := none
+		var s spot
+		var session durward.SessionID
+		sandbox, trace, call := "", [16]byte{}, none
 		switch r := k.Record.(type) {
 		case *ledger.Intent:
 			s, call = spot{r.At, "tool", string(r.ID)}, r

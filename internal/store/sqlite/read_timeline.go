@@ -104,9 +104,9 @@ func wantMoments(f *ledger.TimelineFilter) ([]*want, error) {
 	}
 	var terms []wantTerm
 	if f.TraceID != "" {
-		trace, ok := traceHex(f.TraceID)
-		if !ok {
-			return nil, durward.Errorf(durward.Invalid, "ledger", "the trace id %.64q is not 32 hexadecimal digits", f.TraceID)
+		trace, err := traceValue(f.TraceID)
+		if err != nil {
+			return nil, err
 		}
 		terms = append(terms, wantTerm{fieldTrace, trace})
 	}
