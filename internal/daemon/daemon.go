@@ -92,15 +92,15 @@ func Start(opt Options) (s *Service, err error) {
 	if err := s.takeState(); err != nil {
 		return nil, err
 	}
-	if err := s.openLedger(context.Background()); err != nil {
-		return nil, err
-	}
-	tcp, err := listenHTTP(s.config)
+	tcp, err := listenHTTP(s.config) // before the ledger: a start that fails here is not worth a record
 	if err != nil {
 		return nil, err
 	}
 	s.later(tcp.Close)
 	s.address = tcp.Addr().String()
+	if err := s.openLedger(context.Background()); err != nil {
+		return nil, err
+	}
 	if err := s.startGateway(); err != nil {
 		return nil, err
 	}
