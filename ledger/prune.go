@@ -202,7 +202,7 @@ func (k *keeping) size(ctx context.Context) error {
 		return nil
 	}
 	least, vain := int64(math.MaxInt64), 0
-	for {
+	for first := true; ; first = false {
 		size, err := k.opt.Store.Size(ctx)
 		if err != nil {
 			return err
@@ -210,6 +210,12 @@ func (k *keeping) size(ctx context.Context) error {
 		k.done.Size, k.done.Over = size, size > k.opt.MaxSize
 		if !k.done.Over {
 			return nil
+		}
+		if first { // what is free already is given back before anything is removed for it
+			if err := k.prune(ctx, k.opt.Checkpoints.unfinished().Seq); err != nil {
+				return err
+			}
+			continue
 		}
 		if vain++; size < least {
 			least, vain = size, 0
