@@ -50,10 +50,12 @@ func start(t testing.TB, p place) *service {
 	s.must(err)
 	s.log, err = ledger.Open(t.Context(), ledger.Options{Store: s.db, Bodies: true, BodyMost: 16 << 10})
 	s.must(err)
+	t.Cleanup(func() { _ = s.log.Close() }) // of a test that ended early
 	s.check, err = ledger.OpenCheckpoints(t.Context(), ledger.CheckpointsOptions{
 		Path: p.proof, Key: p.key, Head: s.log.Head, Links: s.db, Note: s.log.Append, Sync: s.db.Sync,
 	})
 	s.must(err)
+	t.Cleanup(func() { _ = s.check.Close() })
 	return s
 }
 
