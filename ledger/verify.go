@@ -30,6 +30,15 @@ type VerifyOptions struct {
 // error for one that may pass.
 var ErrDamaged = errors.New("the ledger is damaged")
 
+// Inspector is implemented by an [Auditor] whose store keeps more than was recorded:
+// indexes, views, what it computes from records. The chain does not cover that, but
+// lists and searches are made of it, so [Verify] has it looked at, too.
+type Inspector interface {
+	// Inspect calls found for what is not as it must be. The records themselves are
+	// not its business.
+	Inspect(ctx context.Context, found func(where, what string)) error
+}
+
 const (
 	// verifyTries bounds how often a check begins anew because something was pruned
 	// meanwhile.
@@ -226,7 +235,20 @@ func (v *verification) run(ctx context.Context) error {
 	if err := v.links(ctx); err != nil {
 		return err
 	}
-	return v.checkBodies(ctx)
+	if err := v.checkBodies(ctx); err != nil {
+		return err
+	}
+	i, ok := v.store.(Inspector)
+	if !ok {
+		return nil
+	}
+	err := i.Inspect(ctx, func(where, what string) {
+		v.report.add(Finding{Verdict: VerdictDamaged, Where: where, Message: what + ": what is recorded may not be what lists and searches show"})
+	})
+	if err != nil {
+		return v.unreadable(ctx, 0, err)
+	}
+	return nil
 }
 
 // unreadable makes a finding of an error of the store, unless ctx ended.

@@ -280,7 +280,7 @@ func TestEveryTamperOfAFileIsFound(t *testing.T) {
 		}
 		what, _, _ := strings.Cut(tt.name, " ")
 		tried[what]++
-		r := verify(t, path, p.proof, keys)
+		r := verifyRecords(t, path, p.proof, keys)
 		if r.Verdict != ledger.VerdictDamaged {
 			missed++
 			t.Errorf("%s: %s\n%s", tt.name, r.Verdict, text(r))
@@ -447,6 +447,34 @@ func TestFilesThatAreReplacedAreFound(t *testing.T) {
 	check("half of it", late[:len(late)/2], lateProof, ledger.VerdictDamaged)
 	check("no database", []byte(strings.Repeat("x", 8192)), lateProof, ledger.VerdictDamaged)
 	check("nothing", nil, lateProof, ledger.VerdictDamaged)
+}
+
+// What is no record, but shows them, is looked at, too.
+func TestWhatShowsRecordsIsChecked(t *testing.T) {
+	p, _ := base(t)
+	keys := verifiers(t, p)
+	image := read(t, p.db)
+	path := filepath.Join(t.TempDir(), "tampered.db")
+	for name, do := range map[string]string{
+		"view calls":                "DROP VIEW sessions; DROP VIEW calls; CREATE VIEW calls AS SELECT 1 AS seq",
+		"index intents_id":          "DROP INDEX intents_id",
+		"trigger hide":              "CREATE TRIGGER hide BEFORE INSERT ON notes BEGIN SELECT RAISE(IGNORE); END",
+		"table more":                "CREATE TABLE more (x)",
+		"table body_data, row 9999": "INSERT INTO body_data (id, data) SELECT 9999, data FROM body_data LIMIT 1",
+		"table intents":             "PRAGMA writable_schema = on; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'outcomes_call') WHERE name = 'intents_id'",
+	} {
+		write(t, path, image)
+		db := open(t, path)
+		_, err := db.Exec(do)
+		if err := errors.Join(err, db.Close()); err != nil {
+			t.Fatal(name, err)
+		}
+		r := verify(t, path, p.proof, keys)
+		want(t, r, ledger.VerdictDamaged)
+		if !slices.ContainsFunc(r.Findings, func(f ledger.Finding) bool { return f.Where == name }) {
+			t.Errorf("%s is not named:\n%s", name, text(r))
+		}
+	}
 }
 
 // A bit of the file is flipped: that is found, or it is in nothing that says anything.
