@@ -72,7 +72,8 @@ func newClient(c Client) *Client {
 }
 
 // Stdio opens the stdio entrance of a route: JSON-RPC messages, one a line, both
-// ways. It is on the unix socket only; by TCP it is an error of kind Invalid.
+// ways. It is on the unix socket only; by TCP it is an error of kind Invalid. The
+// end of ctx ends the opening, not the connection.
 func (c *Client) Stdio(ctx context.Context, route durward.Route) (io.ReadWriteCloser, error) {
 	if c.network != "unix" {
 		return nil, durward.Errorf(durward.Invalid, "", "the stdio entrance is on the unix socket of the service only, not on %s", c.address)
@@ -93,6 +94,8 @@ func (c *Client) Stdio(ctx context.Context, route durward.Route) (io.ReadWriteCl
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	unblock := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer unblock()
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "mcp-stdio")
 	if err := req.Write(conn); err != nil {
@@ -106,6 +109,9 @@ func (c *Client) Stdio(ctx context.Context, route durward.Route) (io.ReadWriteCl
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		err := refused(resp)
 		return nil, errors.Join(err, resp.Body.Close(), conn.Close())
+	}
+	if !unblock() {
+		return nil, errors.Join(c.unreachable(ctx.Err()), conn.Close())
 	}
 	return &upgraded{Conn: conn, in: in}, nil
 }

@@ -10,6 +10,7 @@ var (
 	Visible          = visible
 	Extension        = extension
 	Distance         = distance
+	StartService     = startService
 )
 
 // LaunchdUnit is the file for launchd.

@@ -119,14 +119,15 @@ func reloadOnHangup(ctx context.Context, service *daemon.Service) {
 // greet tells a person how to connect and gives a first call to paste.
 func greet(std Streams, s *daemon.Service) {
 	url := "http://" + s.Address() + "/mcp"
-	header := ""
+	header, how := "", "to that URL, without a token (auth: none)"
 	if s.TokenFile() != "" {
+		how = "to that URL with the bearer token in " + s.TokenFile()
 		// Through a file descriptor, so that the token stands in no process's arguments.
 		header = fmt.Sprintf(` -H @<(printf 'Authorization: Bearer %%s' "$(<%s)")`, s.TokenFile())
 	}
 	_, _ = fmt.Fprintf(std.Out, `Durward serves %s
 
-Connect a client to that URL with the bearer token in %s,
+Connect a client %s,
 or let a desktop client run:  durward stdio
 
 A first call to paste:
@@ -136,5 +137,5 @@ curl -s %s%s \
   -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: local__echo' \
   -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"local__echo","arguments":{"message":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}'
 
-`, url, s.TokenFile(), url, header)
+`, url, how, url, header)
 }

@@ -143,7 +143,7 @@ func (s *Service) takeState() error {
 		return durward.Errorf(durward.Unavailable, "state", "%w", err)
 	}
 	// The system drops the lock with the process, however it ends.
-	unlock, err := private.Lock(paths.Lock(), 0)
+	unlock, err := private.Lock(paths.Lock(), lockWait)
 	switch {
 	case durward.KindOf(err) == durward.Conflict && err != nil:
 		return durward.Errorf(durward.Conflict, "state", "another service runs with this state directory (%s is locked); see: durward status", paths.Lock())

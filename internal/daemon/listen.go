@@ -57,3 +57,7 @@ const (
 	idleTimeout   = 5 * time.Minute
 	drainTimeout  = 5 * time.Second
 )
+
+// lockWait is how long the lock of the state directory is waited for: who only looks
+// whether a service runs holds it for a moment.
+const lockWait = 250 * time.Millisecond

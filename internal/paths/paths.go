@@ -53,6 +53,10 @@ func LedgerKey() string { return filepath.Join(State(), "ledger.key") }
 // Lock returns the path of the file whose lock a running service holds.
 func Lock() string { return filepath.Join(State(), "service.lock") }
 
+// StartLock returns the path of the file whose lock is held by who starts a service
+// in the background, until it answers.
+func StartLock() string { return filepath.Join(State(), "start.lock") }
+
 // ServiceLog returns the path of the log of a service that was started in the background.
 func ServiceLog() string { return filepath.Join(State(), "service.log") }
 

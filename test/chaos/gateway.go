@@ -32,7 +32,7 @@ type gateway struct {
 	runs                   int
 
 	// up is held for writing while the gateway is down, so that nobody starts a
-	// durward stdio meanwhile: that would start a service of its own.
+	// durward stdio meanwhile: that would fail. Those that run wait.
 	up   sync.RWMutex
 	proc *harness.Process
 }

@@ -75,7 +75,7 @@ func (c *lineClient) current(ctx context.Context) (*lineProc, error) {
 func (c *lineClient) start(ctx context.Context) error {
 	c.gateway.up.RLock()
 	defer c.gateway.up.RUnlock()
-	p := &lineProc{cmd: exec.Command(c.gateway.bin, "stdio"), gone: make(chan struct{}), waiting: map[string]*waiting{}}
+	p := &lineProc{cmd: exec.Command(c.gateway.bin, "stdio", "--no-start"), gone: make(chan struct{}), waiting: map[string]*waiting{}}
 	p.cmd.Env = append(os.Environ(), c.gateway.env...)
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
