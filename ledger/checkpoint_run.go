@@ -48,9 +48,7 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointWait)
-			defer cancel()
-			return c.opt.Checkpoints.Add(last)
+			return c.last(ctx)
 		case <-tick.C:
 			err := c.opt.Checkpoints.Add(ctx)
 			if err != nil && !failing {
@@ -61,4 +59,11 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 			failing = err != nil
 		}
 	}
+}
+
+// last makes the last checkpoint.
+func (c *Checkpointer) last(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointWait)
+	defer cancel()
+	return c.opt.Checkpoints.Add(ctx)
 }

@@ -241,7 +241,7 @@ func (j *judging) place(it *item) {
 	if len(j.entries) > 0 && e.after != j.pinned {
 		j.find(VerdictDamaged, it.line, "an entry that this one names is not before it: entries were removed or moved")
 	}
-	moved := false
+	var moved bool
 	switch {
 	case e.kind == entryTruncated:
 		moved = e.Seq <= j.cut

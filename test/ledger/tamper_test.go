@@ -58,8 +58,6 @@ func derived(table, column string) bool {
 type tamper struct {
 	name string
 	do   []string // SQL
-	with func(*sql.DB) error
-	link uint64 // the first that is concerned; 0: not to be told
 }
 
 // table is what is in a table.
@@ -71,10 +69,21 @@ type table struct {
 
 func tables(t testing.TB, db *sql.DB) []table {
 	t.Helper()
+	all := tableNames(t, db)
+	for i := range all {
+		all[i].load(t, db)
+	}
+	return all
+}
+
+// tableNames returns the tables that say something of their own.
+func tableNames(t testing.TB, db *sql.DB) []table {
+	t.Helper()
 	names, err := db.Query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer names.Close()
 	var all []table
 	for names.Next() {
 		var tt table
@@ -85,11 +94,8 @@ func tables(t testing.TB, db *sql.DB) []table {
 			all = append(all, tt)
 		}
 	}
-	if err := errors.Join(names.Err(), names.Close()); err != nil {
+	if err := names.Err(); err != nil {
 		t.Fatal(err)
-	}
-	for i := range all {
-		all[i].load(t, db)
 	}
 	return all
 }
@@ -297,9 +303,6 @@ func TestEveryTamperOfAFileIsFound(t *testing.T) {
 }
 
 func apply(db *sql.DB, tt tamper) error {
-	if tt.with != nil {
-		return tt.with(db)
-	}
 	for _, do := range tt.do {
 		r, err := db.Exec(do)
 		if err != nil {
@@ -344,28 +347,36 @@ func relink(t testing.TB, path string, from uint64) {
 	}
 }
 
+// linksOfNotes returns the links that have notes.
+func linksOfNotes(t testing.TB, path string) (links []int64) {
+	t.Helper()
+	db := open(t, path)
+	defer db.Close()
+	rows, err := db.Query("SELECT c.seq FROM notes n JOIN chain c ON n.seq >= c.first AND n.seq < c.first + c.records ORDER BY 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, seq)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return links
+}
+
 // Somebody changes a record and computes the chain anew: a checkpoint contradicts,
 // unless there is none yet, and then nothing is called proved.
 func TestAChainThatIsComputedAnewIsFound(t *testing.T) {
 	p, anchored := base(t)
 	keys := verifiers(t, p)
 	image := read(t, p.db)
-	db := open(t, p.db)
-	var notes []int64
-	rows, err := db.Query("SELECT c.seq FROM notes n JOIN chain c ON n.seq >= c.first AND n.seq < c.first + c.records ORDER BY 1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for rows.Next() {
-		var seq int64
-		if err := rows.Scan(&seq); err != nil {
-			t.Fatal(err)
-		}
-		notes = append(notes, seq)
-	}
-	if err := errors.Join(rows.Err(), rows.Close(), db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	notes := linksOfNotes(t, p.db)
 	path := filepath.Join(t.TempDir(), "tampered.db")
 	proved := 0
 	for _, seq := range notes {
