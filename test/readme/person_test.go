@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"durward/internal/private"
 	"durward/test/harness"
 )
 
@@ -214,6 +215,14 @@ func (p *person) leave() {
 		}
 		if runs {
 			p.t.Errorf("the service in the background, pid %d, did not end within %s", pid, stopTime)
+		}
+		// It answers no more, but may still write down that it ends.
+		unlock, err := private.Lock(filepath.Join(p.home, ".local", "state", "durward", "service.lock"), stopTime)
+		if err == nil {
+			err = unlock()
+		}
+		if err != nil {
+			p.t.Errorf("the service in the background, pid %d: %v", pid, err)
 		}
 	}
 	for _, group := range p.left {
