@@ -21,16 +21,31 @@ func (l *Ledger) intent(c *durward.Call, d durward.Decision) (*Intent, *Body) {
 	i := &Intent{
 		ID: text(c.ID), Session: text(c.Caller.Session), Parent: text(c.Parent), TraceID: c.Trace.TraceID, SpanID: c.Trace.SpanID, At: micro(c.Received),
 		Principal: text(c.Caller.Principal), Entrance: text(c.Caller.Entrance), Process: text(c.Caller.Process),
-		Client: durward.ClientInfo{Name: text(c.Caller.Client.Name), Version: text(c.Caller.Client.Version)},
-		Route:  text(c.Route.String()), Era: text(c.Era), Origin: originOf(c), Transport: text(c.Transport),
-		Server: text(c.Server), Method: text(c.Method), Tool: text(c.Name), FullName: text(c.FullName),
-		RequestID: cut(c.RequestID[:min(len(c.RequestID), PreviewMost+1)], PreviewMost), Risk: c.Risk,
-		Action: d.Action, Rule: text(d.Rule), Layer: text(d.Layer), Reason: text(d.Reason), BytesIn: len(c.Params), Preview: preview,
+		Client: c.Caller.Client, Route: text(c.Route.String()), Era: text(c.Era), Origin: originOf(c), Transport: text(c.Transport),
+		Server: text(c.Server), Method: c.Method, Tool: c.Name, FullName: c.FullName, RequestID: string(c.RequestID), Risk: c.Risk,
+		Action: d.Action, Rule: text(d.Rule), Layer: text(d.Layer), Reason: d.Reason, BytesIn: len(c.Params), Preview: preview,
 	}
 	if body != nil {
 		i.Body = body.Digest
 	}
+	l.hide(&i.Method, &i.Tool, &i.FullName, &i.RequestID, &i.Client.Name, &i.Client.Version, &i.Reason)
 	return i, body
+}
+
+// hide makes texts that somebody else chose what a store is given, without secrets.
+// There hardly ever are any, so all texts are looked through at once.
+func (l *Ledger) hide(texts ...*string) {
+	all := make([]byte, 0, 256)
+	for _, t := range texts {
+		all = append(append(all, *t...), 0) // no secret has a NUL
+	}
+	found := !bytes.Equal(l.opt.Redact(all), all)
+	for _, t := range texts {
+		if found {
+			*t = string(l.opt.Redact([]byte(*t)))
+		}
+		*t = text(*t)
+	}
 }
 
 // originOf says where a call came from.
@@ -112,6 +127,9 @@ func isPlain(s string) bool {
 	}
 	return true
 }
+
+// long is long without secrets.
+func (l *Ledger) long(s string) string { return long(string(l.opt.Redact([]byte(s)))) }
 
 // long is a text that may be long: it is not cut.
 func long(s string) string {

@@ -95,7 +95,7 @@ func (l *Ledger) Outcome(ctx context.Context, call *durward.Call, o durward.Outc
 }
 
 // Append records anything else and returns when it is committed.
-func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, normal(r), nil) }
+func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, l.normal(r), nil) }
 
 // State says whether calls are being recorded: nil, or why not and since when.
 func (l *Ledger) State() (err error, since time.Time) { //nolint:revive // the error is the answer, not a failure to get one

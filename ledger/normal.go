@@ -1,50 +1,53 @@
 package ledger
 
-import "durward"
-
 // normal is a record as a store is given it, if it is not one of a call: those are
 // made by intent and outcome.
-func normal(r Record) Record {
+func (l *Ledger) normal(r Record) Record {
 	switch r := r.(type) {
 	case *SessionStart:
 		c := *r
-		c.ID, c.At, c.Client = text(c.ID), micro(c.At), durward.ClientInfo{Name: text(c.Client.Name), Version: text(c.Client.Version)}
+		c.ID, c.At = text(c.ID), micro(c.At)
 		c.Principal, c.Entrance, c.Process, c.Route, c.Era = text(c.Principal), text(c.Entrance), text(c.Process), text(c.Route), text(c.Era)
 		c.Sandbox, c.Policy = text(c.Sandbox), text(c.Policy)
+		l.hide(&c.Client.Name, &c.Client.Version)
 		return &c
 	case *SessionEnd:
 		c := *r
-		c.ID, c.At, c.Reason = text(c.ID), micro(c.At), text(c.Reason)
+		c.ID, c.At = text(c.ID), micro(c.At)
+		l.hide(&c.Reason)
 		return &c
 	case *Decision:
 		c := *r
-		c.Call, c.At, c.Detail = text(c.Call), micro(c.At), long(c.Detail)
+		c.Call, c.At, c.Detail = text(c.Call), micro(c.At), l.long(c.Detail)
 		c.Stage, c.Layer, c.Rule = text(c.Stage), text(c.Layer), text(c.Rule)
 		c.Action, c.Effective, c.Detection = text(c.Action), text(c.Effective), text(c.Detection)
 		return &c
 	case *Approval:
 		c := *r
 		c.ID, c.Call, c.At = text(c.ID), text(c.Call), micro(c.At)
-		c.Status, c.By, c.Reason, c.Scope = text(c.Status), text(c.By), text(c.Reason), text(c.Scope)
+		c.Status, c.By, c.Scope = text(c.Status), text(c.By), text(c.Scope)
+		l.hide(&c.Reason)
 		return &c
 	case *Change:
 		c := *r
-		c.At, c.Who, c.What, c.Target = micro(c.At), text(c.Who), text(c.What), text(c.Target)
-		c.OldHash, c.NewHash, c.Detail = text(c.OldHash), text(c.NewHash), long(c.Detail)
+		c.At, c.Who, c.What = micro(c.At), text(c.Who), text(c.What)
+		c.OldHash, c.NewHash, c.Detail = text(c.OldHash), text(c.NewHash), l.long(c.Detail)
+		l.hide(&c.Target)
 		return &c
 	case *Flow:
 		c := *r
 		c.Call, c.At, c.Server, c.Method = text(c.Call), micro(c.At), text(c.Server), text(c.Method)
-		c.Host, c.IP, c.Path, c.Decision = text(c.Host), text(c.IP), text(c.Path), text(c.Decision)
+		c.IP, c.Decision = text(c.IP), text(c.Decision)
+		l.hide(&c.Host, &c.Path)
 		return &c
 	case *Event:
 		c := *r
 		c.At, c.Layer, c.Sandbox, c.Session = micro(c.At), text(c.Layer), text(c.Sandbox), text(c.Session)
-		c.What, c.Detail = text(c.What), long(c.Detail)
+		c.What, c.Detail = text(c.What), l.long(c.Detail)
 		return &c
 	case *Note:
 		c := *r
-		c.At, c.What, c.Detail = micro(c.At), text(c.What), long(c.Detail)
+		c.At, c.What, c.Detail = micro(c.At), text(c.What), l.long(c.Detail)
 		return &c
 	default:
 		return r
