@@ -201,6 +201,9 @@ func (a *audit) extents() (all []extent, err error) {
 		if err != nil {
 			return err
 		}
+		if n := len(all); n > 0 && l.Seq <= all[n-1].Seq {
+			return fmt.Errorf("link %d comes after %d: %w", l.Seq, all[n-1].Seq, errDamaged)
+		}
 		all = append(all, extent{l, first})
 		if records += max(l.Records, 1); records >= chunkRecords {
 			return enough
@@ -233,7 +236,7 @@ func (a *audit) merge(first, last int64) (*merge, error) {
 		if err != nil {
 			return nil, errors.Join(err, m.close())
 		}
-		m.heads = append(m.heads, head{cursor: c, source: &a.sources[i]})
+		m.heads = append(m.heads, head{cursor: c, source: &a.sources[i], seq: math.MinInt64})
 		if err := m.heads[i].advance(); err != nil {
 			return nil, errors.Join(err, m.close())
 		}
@@ -246,8 +249,12 @@ func (h *head) advance() error {
 	if err != nil {
 		return fmt.Errorf("table %s: %w", h.table, err)
 	}
+	before := h.seq
 	if h.seq = math.MaxInt64; more { // which no row has
 		h.seq, _ = h.row[0].(int64)
+	}
+	if h.seq <= before && more { // its pages point to each other in circles
+		return fmt.Errorf("table %s: record %d comes after %d: %w", h.table, h.seq, before, errDamaged)
 	}
 	return nil
 }
@@ -303,7 +310,11 @@ func eachBody(ctx context.Context, c *conn, path string, f func(ledger.BodyInfo,
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if b, more, err = nextBody(c, b.id); err != nil {
+		after := b.id
+		if b, more, err = nextBody(c, after); err == nil && more && b.id <= after {
+			err = fmt.Errorf("body %d comes after %d: %w", b.id, after, errDamaged)
+		}
+		if err != nil {
 			return explain(path, err)
 		}
 		if more {

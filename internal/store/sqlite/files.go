@@ -33,6 +33,9 @@ func (d *DB) watch() error {
 	if d.conn != nil && d.logLost() {
 		d.rescue()
 	}
+	if d.conn == nil {
+		return checkOwner(d.opt.Path, now)
+	}
 	return nil
 }
 

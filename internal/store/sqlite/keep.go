@@ -53,10 +53,14 @@ func (d *DB) Prune(ctx context.Context, seq uint64, progress func(done, of int64
 		return err
 	}
 	of := last - first + 1
-	for more := first <= last; more; {
+	for link, more := int64(0), first <= last; more; {
+		before := link
 		var upto int64
-		if upto, more, err = d.pruneSome(ctx, seq); err != nil {
+		if link, upto, err = d.pruneSome(ctx, seq); err != nil {
 			return err
+		}
+		if more = 0 < link && uint64(link) < seq; more && link <= before { // it would not end
+			return d.explain(errDamaged)
 		}
 		progress(min(max(upto-first+1, 0), of), of)
 	}
@@ -104,14 +108,14 @@ func (d *DB) small(ctx context.Context, f func() error) error {
 	return d.transact(f)
 }
 
-// pruneSome removes some links, the oldest first, and returns the last record that is gone.
-func (d *DB) pruneSome(ctx context.Context, seq uint64) (upto int64, more bool, err error) {
+// pruneSome removes some links, the oldest first, and returns the last link and record
+// that are gone.
+func (d *DB) pruneSome(ctx context.Context, seq uint64) (link, last int64, err error) {
 	err = d.small(ctx, func() error {
-		link, last, err := d.pruneStep(int64(seq))
-		if err != nil || link == 0 {
+		var err error
+		if link, last, err = d.pruneStep(int64(seq)); err != nil || link == 0 {
 			return err
 		}
-		upto, more = last, link < int64(seq)
 		for _, query := range [...]string{
 			// Outcomes that stay, or will come, need the id of their call.
 			"INSERT INTO pruned_calls (seq, id) SELECT seq, id FROM intents i WHERE seq <= ?1 AND NOT EXISTS (SELECT 1 FROM outcomes o WHERE o.call = i.seq AND o.seq <= ?1)",
@@ -129,7 +133,7 @@ func (d *DB) pruneSome(ctx context.Context, seq uint64) (upto int64, more bool, 
 		}
 		return pruneIndex(d.conn, last)
 	})
-	return upto, more, err
+	return link, last, err
 }
 
 // pruneStep returns up to which link the next transaction removes, and the last record

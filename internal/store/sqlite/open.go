@@ -42,6 +42,7 @@ type Options struct {
 	Log  *slog.Logger // default: discard
 
 	sizes segmentSizes // smaller ones in tests; default: the usual ones
+	cache int          // of the writer, in KiB; smaller in tests
 }
 
 func (o *Options) check() error {
@@ -61,6 +62,9 @@ func (o *Options) check() error {
 	}
 	if o.Busy <= 0 {
 		o.Busy = 2 * time.Second
+	}
+	if o.cache <= 0 {
+		o.cache = cacheKiB
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -182,44 +186,85 @@ func look(path string) (fs.FileInfo, error) {
 	return info, checkOwner(path, info)
 }
 
-// migrate makes sure that the file is a ledger, and brings it to the newest schema.
+// migrate makes sure that the file is a ledger, and brings it to the newest schema. A
+// file that is refused stays as it is.
 func (d *DB) migrate(ctx context.Context) error {
-	c, err := dial(d.opt.Path, "full", d.opt.Busy)
+	c, err := connect(d.opt.Path, plain(d.opt.Busy))
 	if err != nil {
 		return d.explain(err)
 	}
-	err = claim(c, d.opt.Path)
+	version, err := claim(c, d.opt.Path)
 	if closing := c.close(); err == nil {
 		err = closing
 	}
+	if err == nil && version < 0 {
+		version, err = 0, found(d.opt.Path, d.opt.Busy)
+	}
+	if err == nil && version < schemaVersion {
+		err = d.upgrade(ctx)
+	}
 	if err != nil {
 		return d.explain(err)
 	}
-	return d.upgrade(ctx)
+	return nil
 }
 
-// claim makes an empty file ours, and refuses one that is somebody else's.
-func claim(c *conn, path string) error {
+// plain are the settings of connections that leave the file as it is until they are
+// told otherwise.
+func plain(busy time.Duration) url.Values {
+	return url.Values{"mode": {"rw"}, "_error_rc": {"1"}, "_pragma": {"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")"}}
+}
+
+// claim returns the version of the schema: -1 for an empty file, 0 for a ledger that
+// was not finished. It refuses what is somebody else's, or too new.
+func claim(c *conn, path string) (version int64, err error) {
 	id, _, err := c.number("PRAGMA application_id")
-	if err != nil || id == applicationID {
-		return err
+	if err != nil {
+		return 0, err
 	}
 	tables, _, err := c.number("SELECT count(*) FROM sqlite_schema")
+	switch {
+	case err != nil:
+		return 0, err
+	case id == applicationID && tables == 0:
+		return 0, nil
+	case tables == 0:
+		return -1, nil
+	case id != applicationID:
+		return 0, durward.Errorf(durward.Invalid, "ledger", "%s is a database, but no ledger of Durward; move it away or configure another path (ledger.path)", path)
+	}
+	versions, _, err := c.number("SELECT count(*) FROM sqlite_schema WHERE name = 'goose_db_version'")
+	if err != nil || versions == 0 {
+		return 0, err
+	}
+	if version, _, err = c.number("SELECT max(version_id) FROM goose_db_version WHERE is_applied"); err != nil {
+		return 0, err
+	}
+	if version > schemaVersion {
+		return 0, durward.Errorf(durward.Invalid, "ledger",
+			"%s was written by a newer Durward (schema %d, this one knows %d); install that version again, or configure another path (ledger.path)", path, version, schemaVersion)
+	}
+	return version, nil
+}
+
+// found makes an empty file a ledger without tables. What is set here has an effect
+// only as long as a file is empty.
+func found(path string, busy time.Duration) error {
+	settings := plain(busy)
+	settings["_pragma"] = append(settings["_pragma"], "page_size("+strconv.Itoa(pageSize)+")", "auto_vacuum(incremental)", "journal_mode(wal)")
+	c, err := connect(path, settings)
 	if err != nil {
 		return err
 	}
-	if tables > 0 {
-		return durward.Errorf(durward.Invalid, "ledger", "%s is a database, but no ledger of Durward; move it away or configure another path (ledger.path)", path)
-	}
 	_, err = c.exec("PRAGMA application_id = " + strconv.Itoa(applicationID))
-	return err
+	return errors.Join(err, c.close())
 }
 
 // upgrade runs the migrations that the file has not seen.
 func (d *DB) upgrade(ctx context.Context) error {
-	connector, err := sqlite.NewConnector(dsn(d.opt.Path, url.Values{"mode": {"rw"}, "_error_rc": {"1"}, "_pragma": {"busy_timeout(2000)"}}))
+	connector, err := sqlite.NewConnector(dsn(d.opt.Path, plain(d.opt.Busy)))
 	if err != nil {
-		return d.explain(err)
+		return err
 	}
 	db := sql.OpenDB(connector)
 	defer func() { _ = db.Close() }() // what it did is committed
@@ -230,20 +275,10 @@ func (d *DB) upgrade(ctx context.Context) error {
 	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
-		return d.explain(err)
+		return err
 	}
-	have, want, err := provider.GetVersions(ctx)
-	if err != nil {
-		return d.explain(err)
-	}
-	if have > want {
-		return durward.Errorf(durward.Invalid, "ledger",
-			"%s was written by a newer Durward (schema %d, this one knows %d); install that version again, or configure another path (ledger.path)", d.opt.Path, have, want)
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return d.explain(err)
-	}
-	return nil
+	_, err = provider.Up(ctx)
+	return err
 }
 
 // Close closes the ledger. What was written stays.

@@ -11,10 +11,15 @@ import (
 	"durward"
 )
 
-// checkOwner refuses a file that others may read or write, or that is another user's.
+// checkOwner refuses a file that others may read or write, or that is another user's;
+// and one that we may not write, because SQLite would give the log that it makes beside
+// it the same mode, and could not write that when the file is writable again.
 func checkOwner(path string, info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return durward.Errorf(durward.Denied, "ledger", "%s has mode %04o, so others may read it; chmod 600 it", path, mode)
+	}
+	if mode := info.Mode().Perm(); mode&0o600 != 0o600 {
+		return durward.Errorf(durward.Unavailable, "ledger", "%s has mode %04o, so it cannot be written; chmod 600 it", path, mode)
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
 		return durward.Errorf(durward.Denied, "ledger", "%s belongs to another user", path)

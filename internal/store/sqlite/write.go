@@ -107,7 +107,7 @@ func (d *DB) ready() error {
 		return err
 	}
 	if d.conn == nil {
-		c, err := dial(d.opt.Path, d.opt.Sync, d.opt.Busy)
+		c, err := dial(d.opt.Path, d.opt.Sync, d.opt.Busy, d.opt.cache)
 		if err != nil {
 			return d.explain(err)
 		}

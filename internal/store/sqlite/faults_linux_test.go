@@ -1,0 +1,186 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"durward"
+	"durward/internal/store/sqlite"
+)
+
+func moreFaults() []fault {
+	return []fault{
+		{name: "disk full", begin: diskFull, elsewhere: smallDisk, says: []string{"disk is full", "free some space"}},
+		{name: "disk full of somebody else", begin: diskFilled, elsewhere: smallDisk, says: []string{"disk is full", "free some space"}},
+	}
+}
+
+// diskSize is that of the small disk; diskSpare is what is kept free at first.
+const (
+	diskSize  = 24 << 20
+	diskSpare = 16 << 20
+)
+
+// smallDisk mounts a small disk, with a file on it that can be removed for room.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", diskSize)))
+	t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	return dir
+}
+
+// diskFull leaves little room, so that the ledger itself fills the disk.
+func diskFull(t *testing.T, path string) func() {
+	t.Helper()
+	ballast := filepath.Join(filepath.Dir(path), "ballast")
+	var fs unix.Statfs_t
+	must(t, unix.Statfs(filepath.Dir(path), &fs))
+	f, err := os.Create(ballast)
+	must(t, err)
+	for room := int64(fs.Bavail)*fs.Bsize - 256<<10; room > 0; room -= pageSize {
+		if _, err := f.Write(make([]byte, pageSize)); err != nil { // the ledger was faster
+			break
+		}
+	}
+	must(t, f.Close())
+	return func() { must(t, os.Remove(ballast)) }
+}
+
+// diskFilled leaves no room at all.
+func diskFilled(t *testing.T, path string) func() {
+	t.Helper()
+	ballast := filepath.Join(filepath.Dir(path), "ballast")
+	f, err := os.Create(ballast)
+	must(t, err)
+	for block := make([]byte, pageSize); err == nil; {
+		_, err = f.Write(block)
+	}
+	if pe := new(os.PathError); !asPathError(err, &pe) || pe.Err != syscall.ENOSPC { //nolint:errorlint // the number itself
+		t.Fatal(err)
+	}
+	must(t, f.Close())
+	return func() { must(t, os.Remove(ballast)) }
+}
+
+func asPathError(err error, to **os.PathError) bool {
+	pe, ok := err.(*os.PathError) //nolint:errorlint // as os.File returns it
+	*to = pe
+	return ok
+}
+
+// apart reports whether this process may mount what it likes without anybody seeing
+// it. If not, it runs the test in one that may, and takes over its verdict.
+func apart(t *testing.T) bool {
+	t.Helper()
+	const mark = "DURWARD_TEST_APART"
+	if os.Getenv(mark) == t.Name() {
+		return true
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+strings.ReplaceAll(strings.ReplaceAll(t.Name(), "/", "$/^"), " ", "_")+"$", "-test.v")
+	cmd.Env = append(os.Environ(), mark+"="+t.Name())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("this test needs a disk of its own, in a mount namespace, and failed in it or could have none: %v\n%s", err, out)
+	}
+	if !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatalf("the test did not run apart:\n%s", out)
+	}
+	return false
+}
+
+// asOwner runs f as a user whose rights are those of the files' modes: root without
+// its privileges.
+func asOwner(t *testing.T, f func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		f()
+		return
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var all, some [2]unix.CapUserData
+	must(t, unix.Capget(&header, &all[0]))
+	some = all
+	some[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	must(t, unix.Capset(&header, &some[0]))
+	defer func() { must(t, unix.Capset(&header, &all[0])) }()
+	f()
+}
+
+// A ledger in a place where nothing may be written is refused, and is taken when it
+// may be again. One that is open goes on.
+func TestReadOnly(t *testing.T) {
+	for name, modes := range map[string]struct{ dir, file os.FileMode }{
+		"directory": {0o500, 0o600}, "file": {0o700, 0o400}, "both": {0o500, 0o400},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "d")
+			path := filepath.Join(dir, "ledger.db")
+			h := newHand(t, path)
+			h.fill(10)
+			set := func(dirMode, fileMode os.FileMode) {
+				must(t, os.Chmod(path, fileMode))
+				must(t, os.Chmod(dir, dirMode))
+			}
+			asOwner(t, func() {
+				set(modes.dir, modes.file)
+				h.fill(10) // what is open stays open
+				set(0o700, 0o600)
+				must(t, h.db.Close())
+				set(modes.dir, modes.file)
+				_, err := sqlite.Open(t.Context(), faultOptions(path))
+				if durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), path) {
+					t.Errorf("opened: %v", err)
+				}
+				set(0o700, 0o600)
+				h.check()
+				h.fill(10)
+
+				// The log is removed, so that the file has to be opened anew.
+				must(t, os.Remove(path+"-wal"))
+				set(modes.dir, modes.file)
+				f := &fault{}
+				h.refused(f, path)
+				set(0o700, 0o600)
+				h.fill(10)
+			})
+			h.check()
+		})
+	}
+}
+
+// A file system that may only be read.
+func TestReadOnlyDisk(t *testing.T) {
+	if !apart(t) {
+		return
+	}
+	dir := smallDisk(t)
+	path := filepath.Join(dir, "ledger.db")
+	h := newHand(t, path)
+	h.fill(10)
+	must(t, h.db.Close())
+	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	if _, err := sqlite.Open(t.Context(), faultOptions(path)); durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), path) {
+		t.Errorf("opened: %v", err)
+	}
+	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
+	h.check()
+	h.fill(10)
+}

@@ -1,0 +1,472 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"durward"
+	"durward/internal/store/sqlite"
+	"durward/ledger"
+)
+
+// fault is something that goes wrong with the files of a ledger that is in use.
+type fault struct {
+	name string
+	// begin makes it go wrong, and returns what makes it good again.
+	begin func(t *testing.T, path string) (end func())
+	says  []string // what the error says; nothing: there is none, and nothing is lost
+	// elsewhere is where the ledger has to be for it; empty: anywhere.
+	elsewhere func(t *testing.T) string
+}
+
+// faults are those of every Unix. Linux has some more.
+func faults() []fault {
+	return append([]fault{
+		{name: "locked by another process", begin: lockedElsewhere, says: []string{"locked by another process", "fuser"}},
+		{name: "removed", begin: removed, says: []string{"was removed", "put that file back"}},
+		{name: "replaced", begin: replaced, says: []string{"was replaced", "put the first one back"}},
+		{name: "replaced by a link", begin: linked, says: []string{"was replaced", "put the first one back"}},
+		{name: "damaged", begin: damaged, says: []string{"is damaged", "restore a backup"}},
+		{name: "log removed", begin: logRemoved},
+		{name: "log index removed", begin: logIndexRemoved},
+	}, moreFaults()...)
+}
+
+func lockedElsewhere(t *testing.T, path string) func() {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), otherProcess+"=lock "+path)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	said := make([]byte, len("locked"))
+	if _, err := io.ReadFull(out, said); err != nil || string(said) != "locked" {
+		t.Fatalf("%q, %v", said, err)
+	}
+	return func() {
+		must(t, in.Close())
+		must(t, cmd.Wait())
+	}
+}
+
+// holdLock takes the lock for writing until its input ends.
+func holdLock(path string) error {
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
+	if err != nil {
+		return err
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	fmt.Print("locked")
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
+	return errors.Join(tx.Rollback(), db.Close())
+}
+
+func removed(t *testing.T, path string) func() {
+	t.Helper()
+	must(t, os.Link(path, path+".kept"))
+	must(t, os.Remove(path))
+	return func() { must(t, os.Rename(path+".kept", path)) }
+}
+
+func replaced(t *testing.T, path string) func() {
+	t.Helper()
+	must(t, os.Rename(path, path+".kept"))
+	content, err := os.ReadFile(path + ".kept")
+	must(t, err)
+	must(t, os.WriteFile(path, content, 0o600))
+	return func() { must(t, os.Rename(path+".kept", path)) }
+}
+
+func linked(t *testing.T, path string) func() {
+	t.Helper()
+	must(t, os.Rename(path, path+".kept"))
+	must(t, os.Symlink(path+".kept", path))
+	return func() { must(t, os.Rename(path+".kept", path)) }
+}
+
+const pageSize = 4096
+
+// damaged writes garbage over all of the file but its first page, and sees to it that
+// it is read: nothing is in the log at that moment, and what the writer knows of the
+// pages counts for nothing, because somebody else has written.
+func damaged(t *testing.T, path string) func() {
+	t.Helper()
+	other, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
+	must(t, err)
+	defer other.Close()
+	other.SetMaxOpenConns(1)
+	run := func(query string) {
+		_, err := other.ExecContext(t.Context(), query)
+		must(t, err)
+	}
+	for {
+		run("PRAGMA wal_checkpoint(TRUNCATE)")
+		run("BEGIN IMMEDIATE")
+		if log, err := os.Stat(path + "-wal"); err == nil && log.Size() == 0 {
+			break
+		}
+		run("ROLLBACK")
+	}
+	good, err := os.ReadFile(path)
+	must(t, err)
+	garbage := bytes.Repeat([]byte{0xa5, 0x5a, 0xff, 0x00, 0x13, 0x80, 0x81, 0x7f}, pageSize/8)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	must(t, err)
+	for at := pageSize; at < len(good); at += pageSize {
+		_, err := f.WriteAt(garbage, int64(at))
+		must(t, err)
+	}
+	run("PRAGMA user_version = 1")
+	run("COMMIT")
+	return func() {
+		defer f.Close()
+		page := make([]byte, pageSize)
+		for at := pageSize; at < len(good); at += pageSize {
+			_, err := f.ReadAt(page, int64(at))
+			must(t, err)
+			if bytes.Equal(page, garbage) { // else it was written anew, from the log
+				_, err := f.WriteAt(good[at:at+pageSize], int64(at))
+				must(t, err)
+			}
+		}
+	}
+}
+
+func logRemoved(t *testing.T, path string) func() {
+	t.Helper()
+	must(t, os.Remove(path+"-wal"))
+	return func() {}
+}
+
+func logIndexRemoved(t *testing.T, path string) func() {
+	t.Helper()
+	must(t, os.Remove(path+"-shm"))
+	return func() {}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hand writes to a store, and keeps in mind what the store said it has.
+type hand struct {
+	t    *testing.T
+	db   *sqlite.DB
+	head ledger.Link
+	kept map[durward.CallID]bool
+	last *ledger.Intent
+}
+
+// faultOptions are those for a store with troubles: it waits for locks only a moment,
+// and keeps few pages in memory.
+func faultOptions(path string) sqlite.Options {
+	return sqlite.WithCache(sqlite.Options{Path: path, Busy: 100 * time.Millisecond}, 40)
+}
+
+func newHand(t *testing.T, path string) *hand {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), faultOptions(path))
+	must(t, err)
+	h := &hand{t: t, db: db, kept: map[durward.CallID]bool{}}
+	t.Cleanup(func() { _ = h.db.Close() })
+	return h
+}
+
+// try writes a call, and the outcome of the one before.
+func (h *hand) try() error {
+	i := &ledger.Intent{ID: durward.NewCallID(), At: time.Now(), Principal: "local", Server: "files", Method: "tools/call", Tool: "read", Preview: strings.Repeat("x", 700)}
+	batch := []ledger.Record{i, &ledger.Note{At: time.Now(), What: "n"}}
+	if h.last != nil {
+		batch = append(batch, &ledger.Outcome{Call: h.last.ID, Status: durward.StatusOK, Preview: strings.Repeat("y", 300)})
+	}
+	link := h.head.Next(time.Now(), batch)
+	if err := h.db.Write(context.Background(), &ledger.Batch{Records: batch, Link: link}); err != nil {
+		return err
+	}
+	h.head, h.last = link, i
+	h.kept[i.ID] = true
+	return nil
+}
+
+func (h *hand) fill(n int) {
+	h.t.Helper()
+	for range n {
+		must(h.t, h.try())
+	}
+}
+
+// check opens the store again and looks whether exactly what was said is there.
+func (h *hand) check() {
+	h.t.Helper()
+	must(h.t, h.db.Close())
+	db, err := sqlite.Open(h.t.Context(), faultOptions(h.db.Path()))
+	must(h.t, err)
+	h.db = db
+	found := map[durward.CallID]bool{}
+	last := readChain(h.t, db, func(r ledger.Record) {
+		if i, ok := r.(*ledger.Intent); ok {
+			found[i.ID] = true
+		}
+	})
+	if last != h.head {
+		h.t.Fatalf("the last link is %d, want %d", last.Seq, h.head.Seq)
+	}
+	for id := range h.kept {
+		if !found[id] {
+			h.t.Fatalf("call %s was committed and is not there", id)
+		}
+	}
+	if len(found) != len(h.kept) {
+		h.t.Fatalf("%d calls are there, %d were committed", len(found), len(h.kept))
+	}
+}
+
+// readChain reads everything and checks the chain.
+func readChain(t *testing.T, db *sqlite.DB, f func(ledger.Record)) (last ledger.Link) {
+	t.Helper()
+	must(t, db.Links(t.Context(), 0, func(l ledger.Link, records []ledger.Record) error {
+		if want := last.Next(l.At, records); l != want {
+			return fmt.Errorf("link %d is not what its records say", l.Seq)
+		}
+		last = l
+		for _, r := range records {
+			f(r)
+		}
+		return nil
+	}))
+	return last
+}
+
+// place is where the ledger of a test is.
+func (f *fault) place(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if f.elsewhere != nil {
+		dir = f.elsewhere(t)
+	}
+	return filepath.Join(dir, "ledger.db")
+}
+
+// run runs a test for each fault.
+func eachFault(t *testing.T, test func(t *testing.T, f *fault, path string)) {
+	for _, f := range faults() {
+		t.Run(f.name, func(t *testing.T) {
+			if f.elsewhere != nil && !apart(t) {
+				return
+			}
+			test(t, &f, f.place(t))
+		})
+	}
+}
+
+// While there is a fault each write says what it is and what to do, nothing is written,
+// and afterwards everything goes on by itself.
+func TestFaults(t *testing.T) {
+	eachFault(t, func(t *testing.T, f *fault, path string) {
+		h := newHand(t, path)
+		h.fill(100)
+		for range 2 { // it goes on as before, so it can happen again
+			end := f.begin(t, path)
+			if len(f.says) == 0 {
+				h.fill(20)
+				end()
+				h.fill(20)
+				continue
+			}
+			h.refused(f, path)
+			end()
+			h.fill(20)
+		}
+		h.check()
+		h.fill(5)
+	})
+}
+
+// refused writes until it is refused, and then some more.
+func (h *hand) refused(f *fault, path string) {
+	h.t.Helper()
+	var err error
+	for n := 0; err == nil; n++ {
+		if n > 100_000 {
+			h.t.Fatal("writes do not fail")
+		}
+		err = h.try()
+	}
+	for range 5 {
+		if durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), path) {
+			h.t.Fatalf("%v", err)
+		}
+		for _, s := range f.says {
+			if !strings.Contains(err.Error(), s) {
+				h.t.Fatalf("%q does not say %q", err, s)
+			}
+		}
+		if err = h.try(); err == nil {
+			h.t.Fatal("it was written in spite of it")
+		}
+	}
+}
+
+// The same with a ledger and many callers: no call passes unrecorded, none that was
+// refused is left open, and memory stays bounded.
+func TestFaultsUnderManyCallers(t *testing.T) {
+	eachFault(t, func(t *testing.T, f *fault, path string) {
+		db, err := sqlite.Open(t.Context(), faultOptions(path))
+		must(t, err)
+		var log bytes.Buffer
+		l, err := ledger.Open(t.Context(), ledger.Options{Store: db, Wait: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		must(t, err)
+		c := newCrowd(l)
+		c.until(t, func() bool { return c.passed.Load() > 2000 })
+		before := heap()
+		end := f.begin(t, path)
+		if len(f.says) > 0 {
+			c.until(t, func() bool {
+				err, _ := l.State()
+				return c.refused.Load() > 5000 && err != nil && strings.Contains(err.Error(), f.says[0])
+			})
+			if grown := heap() - before; grown > 64<<20 {
+				t.Errorf("memory grew by %d bytes", grown)
+			}
+		}
+		end()
+		more := c.passed.Load() + 2000
+		c.until(t, func() bool { return c.passed.Load() > more })
+		c.stop()
+		must(t, l.Close())
+		c.check(t, path)
+		if n := strings.Count(log.String(), "level=ERROR"); n > 2 { // to damage it takes a lock
+			t.Errorf("one fault, %d errors in the log:\n%s", n, log.String())
+		}
+	})
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// crowd is many callers.
+type crowd struct {
+	l               *ledger.Ledger
+	passed, refused atomic.Int64
+	over            chan struct{}
+	all             sync.WaitGroup
+
+	mu    sync.Mutex // guards calls
+	calls map[durward.CallID]bool
+}
+
+func newCrowd(l *ledger.Ledger) *crowd {
+	c := &crowd{l: l, over: make(chan struct{}), calls: map[durward.CallID]bool{}}
+	for range 64 {
+		c.all.Go(c.caller)
+	}
+	return c
+}
+
+func (c *crowd) caller() {
+	for {
+		select {
+		case <-c.over:
+			return
+		default:
+		}
+		call := &durward.Call{ID: durward.NewCallID(), Method: "tools/call", Name: "read", Received: time.Now(), Params: []byte(`{"name":"read"}`)}
+		err := c.l.Intent(context.Background(), call, durward.Decision{})
+		if err == nil || c.refused.Load() < 10_000 {
+			c.mu.Lock()
+			c.calls[call.ID] = err == nil
+			c.mu.Unlock()
+		}
+		if err != nil {
+			c.refused.Add(1)
+			time.Sleep(time.Millisecond) // as a client that tries again would
+			continue
+		}
+		c.passed.Add(1)
+		c.l.Outcome(context.Background(), call, durward.Outcome{Status: durward.StatusOK, Result: []byte(`{"ok":true}`), Attempts: 1, Finished: time.Now()})
+	}
+}
+
+// until waits for something that the callers bring about.
+func (c *crowd) until(t *testing.T, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			err, _ := c.l.State()
+			t.Fatalf("%d calls passed, %d were refused, and then nothing; the state of the ledger: %v", c.passed.Load(), c.refused.Load(), err)
+		}
+	}
+}
+
+func (c *crowd) stop() {
+	close(c.over)
+	c.all.Wait()
+}
+
+// check compares what is in the file with what was said of each call.
+func (c *crowd) check(t *testing.T, path string) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: path})
+	must(t, err)
+	defer db.Close()
+	intents, outcomes := map[durward.CallID]bool{}, map[durward.CallID]durward.Status{}
+	readChain(t, db, func(r ledger.Record) {
+		switch r := r.(type) {
+		case *ledger.Intent:
+			intents[r.ID] = true
+		case *ledger.Outcome:
+			outcomes[r.Call] = r.Status
+		}
+	})
+	for id, passed := range c.calls {
+		switch status, ended := outcomes[id]; {
+		case passed && (!intents[id] || status != durward.StatusOK):
+			t.Fatalf("call %s passed; there is an intent: %v, the outcome is %q", id, intents[id], status)
+		case intents[id] && !ended:
+			t.Fatalf("call %s was refused and is left open", id)
+		}
+	}
+	if open, err := db.Open(t.Context(), 10); err != nil || len(open) > 0 {
+		t.Fatalf("calls are left open: %v, %v", open, err)
+	}
+}
+
+// script runs statements on a database.
+func script(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	must(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), text)
+	must(t, err)
+	must(t, os.Chmod(path, 0o600))
+}

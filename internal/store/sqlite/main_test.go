@@ -1,0 +1,30 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// otherProcess makes this program do something else than its tests: what it names,
+// with the arguments behind it.
+const otherProcess = "DURWARD_TEST_PROCESS"
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(otherProcess); what != "" {
+		name, argument, _ := strings.Cut(what, " ")
+		if err := processes()[name](argument); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func processes() map[string]func(string) error {
+	return map[string]func(string) error{"lock": holdLock, "write": writeUntilKilled}
+}
