@@ -36,6 +36,7 @@ func run() error {
 	rounds := flag.Int("rounds", 5, "times that each question is asked after the first")
 	gate := flag.Bool("gate", true, "fail when a question takes too long")
 	makeOnly := flag.Bool("make", false, "only make the file")
+	reindex := flag.Bool("reindex", false, "make its segments anew first")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -54,6 +55,13 @@ func run() error {
 		if err := create(ctx, path, shape); err != nil {
 			return err
 		}
+	}
+	if *reindex {
+		start := time.Now()
+		if err := ledgerfile.Reindex(ctx, path); err != nil {
+			return err
+		}
+		fmt.Printf("bench-ledger-reindex rows=%d seconds=%.1f\n", *rows, time.Since(start).Seconds())
 	}
 	if *makeOnly {
 		return nil

@@ -51,6 +51,20 @@ func Make(ctx context.Context, path string, s Shape) (err error) {
 	return ctx.Err()
 }
 
+// Reindex makes the segments of a ledger anew.
+func Reindex(ctx context.Context, path string) (err error) {
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: path})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := db.Close(); err == nil {
+			err = closing
+		}
+	}()
+	return db.Reindex(ctx, func(int64, int64) {})
+}
+
 func countCalls(records []ledger.Record) int {
 	n := 0
 	for _, r := range records {

@@ -81,6 +81,8 @@ const (
 // have to read past too many others.
 func bucketsOf(f field) int64 {
 	switch f {
+	case fieldDuration:
+		return 2
 	case fieldPrincipal, fieldServer, fieldMethod, fieldRule:
 		return 16
 	case fieldTool, fieldSession, fieldTrace, fieldSandbox:
@@ -123,8 +125,13 @@ func term(value string) string {
 // bucketOf returns the row that a term is in.
 func bucketOf(f field, term string) int64 {
 	n := bucketsOf(f)
-	if n == 1 {
+	switch {
+	case n == 1:
 		return 0
+	case f == fieldDuration && term[len(term)-1] < magnitudeLong: // see magnitudeTerm
+		return bucketShort
+	case f == fieldDuration:
+		return bucketLong
 	}
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(term) {
@@ -136,6 +143,14 @@ func bucketOf(f field, term string) int64 {
 // magnitude is how durations are looked for: calls of at least 2^m-1 and less than
 // 2^(m+1)-1 microseconds.
 func magnitude(micros int64) int { return bits.Len64(uint64(max(0, micros)+1)) - 1 }
+
+// Calls of a second or longer are looked for most and are the fewest, so they have a
+// row of their own.
+const (
+	magnitudeLong = 20
+	bucketShort   = 0
+	bucketLong    = 1
+)
 
 // magnitudeTerm is a magnitude as a value of fieldDuration.
 func magnitudeTerm(m int) string { return string([]byte{byte(m)}) }

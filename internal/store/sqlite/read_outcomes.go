@@ -29,24 +29,26 @@ func (s *search) outcomes(sp span, rows, doubtful *set) error {
 
 // durations leaves the rows that took at least minDuration, and doubtful ones.
 func (s *search) durations(sp span, rows, doubtful *set) error {
-	data, err := s.cursors[len(s.terms)+1].at(sp.first)
-	if err != nil {
-		return err
-	}
 	least := magnitude(s.minDuration)
 	have := *doubtful
 	var border set // as long as minDuration or a little shorter
-	err = eachTerm(data, func(term, content []byte) error {
-		switch m := int(term[len(term)-1]); { // see magnitudeTerm
-		case m > least:
-			return have.orFrom(content, sp.rows)
-		case m == least:
-			return border.orFrom(content, sp.rows)
+	for _, cursor := range s.cursors[len(s.terms)+1:] {
+		data, err := cursor.at(sp.first)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+		err = eachTerm(data, func(term, content []byte) error {
+			switch m := int(term[len(term)-1]); { // see magnitudeTerm
+			case m > least:
+				return have.orFrom(content, sp.rows)
+			case m == least:
+				return border.orFrom(content, sp.rows)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	border.and(rows)
 	rows.and(&have)

@@ -59,6 +59,7 @@ func pages(t *rapid.T, r *sqlite.Reader, f ledger.Filter, between func()) []ledg
 func TestPagesAreWhatTheFilterChooses(t *testing.T) {
 	test(t, func(t *rapid.T, w *world) {
 		w.live()
+		w.opens()
 		r := reader(t, w)
 		defer r.Close()
 		for range 15 {
@@ -70,6 +71,24 @@ func TestPagesAreWhatTheFilterChooses(t *testing.T) {
 			}
 		}
 	})
+}
+
+// opens holds the calls without outcome against those in memory, before and after a restart.
+func (w *world) opens() {
+	for range 2 {
+		got, err := w.db.Open(context.Background(), 10_000)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		want := make([]durward.CallID, 0, len(w.open))
+		for _, i := range w.open {
+			want = append(want, i.ID)
+		}
+		if !slices.Equal(got, want) {
+			w.t.Fatalf("the open calls are %v, wanted %v", got, want)
+		}
+		w.reopen()
+	}
 }
 
 func emptyIsNil() cmp.Option {

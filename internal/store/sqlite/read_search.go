@@ -250,27 +250,32 @@ func (s *search) segment(sp span) (over bool, err error) {
 	return false, s.collect(sp, &rows, &doubtful)
 }
 
-// openCursors opens a cursor for each term, and for what outcomes add.
+// openCursors opens a cursor for each term, one for the status, which also says whose
+// outcome is not known, and one or two for durations.
 func (s *search) openCursors(newest int64) error {
-	fields := make([]wantTerm, 0, len(s.terms)+2)
+	open := func(f field, bucket int64) error {
+		c, err := s.segments(len(s.cursors)+1, s.stream, f, bucket, newest)
+		if err == nil {
+			s.cursors = append(s.cursors, c)
+		}
+		return err
+	}
+	s.cursors = make([]*segmentCursor, 0, len(s.terms)+3)
 	for _, t := range s.terms {
-		fields = append(fields, wantTerm{t.field, term(t.value)})
-	}
-	if s.status != "" || s.minDuration > 0 {
-		fields = append(fields, wantTerm{field: fieldStatus})
-	}
-	if s.minDuration > 0 {
-		fields = append(fields, wantTerm{field: fieldDuration})
-	}
-	s.cursors = make([]*segmentCursor, 0, len(fields))
-	for i, f := range fields {
-		c, err := s.segments(i+1, s.stream, f.field, bucketOf(f.field, f.value), newest)
-		if err != nil {
+		if err := open(t.field, bucketOf(t.field, term(t.value))); err != nil {
 			return err
 		}
-		s.cursors = append(s.cursors, c)
 	}
-	return nil
+	if s.status == "" && s.minDuration <= 0 {
+		return nil
+	}
+	if err := open(fieldStatus, 0); err != nil || s.minDuration <= 0 {
+		return err
+	}
+	if err := open(fieldDuration, bucketLong); err != nil || magnitude(s.minDuration) >= magnitudeLong {
+		return err
+	}
+	return open(fieldDuration, bucketShort)
 }
 
 // intersect leaves the rows that have all terms.

@@ -169,8 +169,13 @@ func (s *set) orBits(b []byte, n int) error {
 	if len(b) != (n+7)/8 || n&7 != 0 && b[len(b)-1]>>(n&7) != 0 {
 		return errIndex
 	}
-	for i, w := range b {
-		s[i>>3] |= uint64(w) << (i & 7 << 3)
+	i := 0
+	for ; len(b) >= 8; b = b[8:] {
+		s[i] |= binary.LittleEndian.Uint64(b)
+		i++
+	}
+	for k, w := range b {
+		s[i] |= uint64(w) << (k << 3)
 	}
 	return nil
 }

@@ -173,22 +173,23 @@ func streamsOf(names []string) ([]layerStream, error) {
 //	SEARCH c USING INTEGER PRIMARY KEY (rowid=?)
 //	SEARCH s USING INDEX session_starts_id (id=?)
 func tailOf(w *want) (query string, args []value) {
-	query = "SELECT x.seq, x.at FROM " + tableOf(w.stream) + " x"
+	row := "x"
+	if w.stream == streamCalls {
+		row = "i"
+	}
+	query = "SELECT " + row + ".seq, " + row + ".at FROM " + tableOf(w.stream) + " " + row
 	columns := map[field]string{fieldTrace: "x.trace = ?", fieldSession: "x.session = ?", fieldSandbox: "x.sandbox = ?", fieldLayer: "x.layer = ?"}
-	if len(w.terms) > 0 && w.stream != streamEvents {
+	if w.stream != streamEvents {
 		columns = map[field]string{
 			fieldTrace: "i.trace = ?", fieldSession: "c.session = ?",
 			fieldSandbox: "EXISTS (SELECT 1 FROM session_starts s WHERE s.id = c.session AND s.sandbox = ?)",
 		}
-		if w.stream == streamCalls {
-			query = "SELECT i.seq, i.at FROM intents i CROSS JOIN callers c ON c.id = i.caller"
-		} else {
-			query += " CROSS JOIN intents i ON i.id = x.call CROSS JOIN callers c ON c.id = i.caller"
+		if len(w.terms) > 0 && w.stream != streamCalls {
+			query += " CROSS JOIN intents i ON i.id = x.call"
 		}
-	}
-	row := "x"
-	if w.stream == streamCalls && len(w.terms) > 0 {
-		row = "i"
+		if slices.ContainsFunc(w.terms, func(t wantTerm) bool { return t.field != fieldTrace }) {
+			query += joinCallers
+		}
 	}
 	query += " WHERE "
 	for _, t := range w.terms {

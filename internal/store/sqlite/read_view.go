@@ -93,7 +93,7 @@ func (v *view) segments(n int, st stream, f field, bucket, newest int64) (*segme
 }
 
 // cursorMarks make texts of statements differ.
-var cursorMarks = [...]string{" --0", " --1", " --2", " --3", " --4", " --5", " --6", " --7", " --8", " --9", " --10", " --11", " --12", " --13"}
+var cursorMarks = [...]string{" --0", " --1", " --2", " --3", " --4", " --5", " --6", " --7", " --8", " --9", " --10", " --11", " --12", " --13", " --14"}
 
 // next goes to the next older segment; done is set when there is none.
 func (c *segmentCursor) next() error {
