@@ -17,6 +17,8 @@ import (
 // Client is a client over HTTP, of one era. Its methods may be called from any
 // goroutine.
 type Client struct {
+	Name string // that it says it has; default: kill
+
 	modern bool
 	addr   string
 	http   http.Client
@@ -27,7 +29,7 @@ type Client struct {
 
 // NewClient makes a client of the service at addr.
 func NewClient(addr string, modern bool) *Client {
-	return &Client{modern: modern, addr: addr, http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}}}
+	return &Client{Name: "kill", modern: modern, addr: addr, http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}}}
 }
 
 // Era is modern or legacy.
@@ -121,7 +123,11 @@ func (c *Client) open(ctx context.Context) (session string, failed *Answer) {
 	if c.session != "" {
 		return c.session, nil
 	}
-	const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"kill","version":"1"}}}`
+	name, err := json.Marshal(c.Name)
+	if err != nil {
+		return "", &Answer{Broke: err, Unsent: true}
+	}
+	hello := `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":` + string(name) + `,"version":"1"}}}`
 	a, header := c.post(ctx, `"hello"`, hello, nil)
 	if session = header.Get("Mcp-Session-Id"); a.Result == nil || session == "" {
 		a.Unsent = true // what it was opened for

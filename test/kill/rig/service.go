@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -125,7 +124,11 @@ func (s *Service) Kill() error {
 	if s.Ended() {
 		return fmt.Errorf("the service ended before it was killed; see %s", s.Log(s.Runs))
 	}
-	if err := syscall.Kill(s.proc.Pid(), syscall.SIGKILL); err != nil {
+	process, err := os.FindProcess(s.proc.Pid())
+	if err != nil {
+		return err
+	}
+	if err := process.Kill(); err != nil {
 		return err
 	}
 	<-s.proc.Done()
