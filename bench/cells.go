@@ -34,7 +34,7 @@ func cells() []cell {
 		out = append(out, crossings(callers))
 	}
 	return append(out,
-		cell{"huge", hugeResult}, cell{"list", listTools}, cell{"idle", idle}, cell{"start", startMany})
+		cell{"huge", hugeResult}, cell{"list", listTools}, cell{"idle", idle}, cell{"start", startMany}, reading())
 }
 
 // path is one way through the gateway, by its configuration.

@@ -70,7 +70,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	missed := ledgerfile.Print(*rows, results)
+	ledgerfile.Print(*rows, results)
+	missed := ledgerfile.Missed(results)
 	for _, m := range missed {
 		fmt.Println("missed:", m)
 	}

@@ -67,14 +67,31 @@ func measure(ctx context.Context, path string, v View, rounds int) (Result, erro
 	return res, nil
 }
 
-// Print prints one line for each result, and returns those that took too long.
-func Print(rows int, results []Result) (missed []string) {
+// Print prints one line for each result.
+func Print(rows int, results []Result) {
 	for _, r := range results {
 		fmt.Printf("bench-ledger-read rows=%d view=%s us=%d cold_us=%d cpu_us=%d found=%d most_us=%d\n",
 			rows, r.Name, r.Warm.Microseconds(), r.Cold.Microseconds(), r.CPU.Microseconds(), r.Rows, r.Most.Microseconds())
+	}
+}
+
+// Missed returns what took longer than it may.
+func Missed(results []Result) (missed []string) {
+	for _, r := range results {
 		if r.Warm > r.Most || r.Cold > r.Most {
-			missed = append(missed, fmt.Sprintf("%s: %s, cold %s, wanted %s", r.Name, r.Warm, r.Cold, r.Most))
+			missed = append(missed, fmt.Sprintf("%s took %s, and %s by a fresh connection; wanted %s", r.Name, r.Warm, r.Cold, r.Most))
 		}
 	}
 	return missed
+}
+
+// Costly returns what took more processor time than it may take at all: that is a miss
+// on any machine, however busy.
+func Costly(results []Result) (costly []string) {
+	for _, r := range results {
+		if r.CPU > r.Most {
+			costly = append(costly, fmt.Sprintf("%s took %s of a processor; wanted %s", r.Name, r.CPU, r.Most))
+		}
+	}
+	return costly
 }
