@@ -30,6 +30,10 @@ func cells() []cell {
 		}
 		out = append(out, throughput(path, 16, bigResult(64<<10), 0.45))
 	}
+	for _, callers := range []int{1, 16, 64} {
+		out = append(out, recorded(callers, tiny()))
+	}
+	out = append(out, recorded(16, bigResult(64<<10)), writing())
 	for _, callers := range []int{1, 16} {
 		out = append(out, crossings(callers))
 	}
@@ -37,13 +41,20 @@ func cells() []cell {
 		cell{"huge", hugeResult}, cell{"list", listTools}, cell{"idle", idle}, cell{"start", startMany}, reading())
 }
 
+// base is what all configurations begin with, off what those have in which nothing is
+// recorded: what the ledger costs has cells of its own.
+const (
+	base = "version: 1\nlisten: 127.0.0.1:0\nbuiltin: false\n"
+	off  = base + "ledger: {enabled: false}\n"
+)
+
 // path is one way through the gateway, by its configuration.
 type path struct{ name, config string }
 
 func paths() []path {
 	return []path{
-		{"bare", "version: 1\nlisten: 127.0.0.1:0\nbuiltin: false\nservers:\n  echo: {command: ECHO}\n"},
-		{"bare-http", "version: 1\nlisten: 127.0.0.1:0\nbuiltin: false\nservers:\n  echo: {url: \"http://UPSTREAM/mcp\"}\n"},
+		{"bare", off + "servers:\n  echo: {command: ECHO}\n"},
+		{"bare-http", off + "servers:\n  echo: {url: \"http://UPSTREAM/mcp\"}\n"},
 	}
 }
 
@@ -109,7 +120,7 @@ func (b *harness) compare(ctx context.Context, name string, gateway *process, di
 			return result{}, err
 		}
 	}
-	stopProfile := b.startProfile(name, gateway)
+	stopProfile := b.startProfile(name, gateway, 2)
 	var rps, ratio, p50, p99, added, allocs, cpu []float64
 	var r result
 	for range b.rounds {
@@ -137,13 +148,14 @@ func (b *harness) compare(ctx context.Context, name string, gateway *process, di
 	return r, nil
 }
 
-// startProfile fetches a CPU profile of the gateway while the rounds run, if asked to.
-func (b *harness) startProfile(name string, gateway *process) (stop func()) {
+// startProfile fetches a CPU profile of the gateway while the rounds over so many ways
+// run, if asked to.
+func (b *harness) startProfile(name string, gateway *process, ways int) (stop func()) {
 	if !b.profile {
 		return func() {}
 	}
 	done := make(chan struct{})
-	seconds := int((time.Duration(b.rounds) * 2 * b.round).Seconds())
+	seconds := int((time.Duration(b.rounds*ways) * b.round).Seconds())
 	go func() {
 		defer close(done)
 		var profile []byte
@@ -201,7 +213,7 @@ func listTools(ctx context.Context, b *harness) error {
 		return err
 	}
 	defer direct.stop()
-	gateway, through, err := b.gateway(ctx, b.configure("version: 1\nlisten: 127.0.0.1:0\nbuiltin: false\nservers:\n  echo: {command: ECHO, args: [\"-tools\", \"5000\"]}\n", endpoint{}))
+	gateway, through, err := b.gateway(ctx, b.configure(off+"servers:\n  echo: {command: ECHO, args: [\"-tools\", \"5000\"]}\n", endpoint{}))
 	if gateway != nil {
 		defer gateway.stop()
 	}

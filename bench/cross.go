@@ -66,7 +66,7 @@ func (b *harness) pairs(ctx context.Context) (pairs []*pair, stop func(), err er
 	gateways := map[string]endpoint{}
 	byEra := map[string]*process{}
 	for _, era := range []string{"modern", "legacy"} {
-		config := "version: 1\nlisten: 127.0.0.1:0\nbuiltin: false\nservers:\n  echo: {command: ECHO, era: " + era + "}\n"
+		config := off + "servers:\n  echo: {command: ECHO, era: " + era + "}\n"
 		p, through, err := b.gateway(ctx, b.configure(config, endpoint{}))
 		if p != nil {
 			started = append(started, p)

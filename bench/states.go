@@ -62,7 +62,7 @@ func openSession(ctx context.Context, client *http.Client, e endpoint) (id strin
 func startMany(ctx context.Context, b *harness) error {
 	const healthy, broken = 40, 5
 	var config strings.Builder
-	config.WriteString("version: 1\nlisten: 127.0.0.1:0\nbuiltin: false\nservers:\n")
+	config.WriteString(off + "servers:\n")
 	for i := range broken {
 		fmt.Fprintf(&config, "  hang-%d: {command: ECHO, args: [\"-hang\"]}\n  missing-%d: {command: /nonexistent/server}\n", i, i)
 	}
