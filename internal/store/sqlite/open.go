@@ -94,6 +94,8 @@ type state struct {
 	names *names
 	used  *used
 	index *index
+
+	intents, outcomes *rows // buffers; empty between batches
 }
 
 // Open opens the ledger in a file, makes it if there is none, and brings it to the

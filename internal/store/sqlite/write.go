@@ -124,7 +124,7 @@ func (d *DB) ready() error {
 
 // load reads what the writer has to know.
 func (d *DB) load() error {
-	s := state{next: 1, names: newNames()}
+	s := state{next: 1, names: newNames(), intents: newIntents(), outcomes: newOutcomes()}
 	err := d.conn.each("SELECT seq, at, records, digest, hash, first FROM chain ORDER BY seq DESC LIMIT 1", func(row []value) error {
 		link, first, err := scanLink(row)
 		s.head, s.next = link, first+int64(link.Records)
@@ -164,18 +164,15 @@ func (d *DB) insert(b *ledger.Batch) error {
 			return err
 		}
 	}
-	for _, r := range b.Records {
-		if err := w.record(r); err != nil {
-			return err
-		}
-		w.seq++
+	if err := w.records(b.Records); err != nil {
+		return err
 	}
 	l := &b.Link
 	if _, err := d.conn.exec("INSERT INTO chain (seq, at, first, records, digest, hash) VALUES (?, ?, ?, ?, ?, ?)",
 		int64(l.Seq), l.At.UnixMicro(), d.next, int64(l.Records), l.Digest[:], l.Hash[:]); err != nil {
 		return err
 	}
-	return d.used.flush(d.conn, w.seq-1)
+	return d.used.flush(d.conn, d.next+int64(len(b.Records))-1)
 }
 
 // errNoIntent is an outcome that belongs to nothing.
