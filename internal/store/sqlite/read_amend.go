@@ -72,34 +72,32 @@ func (c *conn) blob(key int64) (data []byte, err error) {
 func (x *index) sealOthers(c *conn, st stream, rows []otherRow) error {
 	seqs, ats := make([]int64, len(rows)), make([]int64, len(rows))
 	session, trace, sandbox, layer := newValues(fieldSession), newValues(fieldTrace), newValues(fieldSandbox), newValues(fieldLayer)
-	sandboxes := map[string][]string{}
+	early := newValues(fieldEarly)
+	boxes := map[string][]string{} // of sessions
 	for p := range rows {
 		r := &rows[p]
 		seqs[p], ats[p] = r.seq, r.at
 		if err := r.resolve(c); err != nil {
 			return err
 		}
+		if r.call != "" {
+			early.put(early.slot(earlyValue), p)
+		}
 		session.put(session.slot(r.session), p)
 		trace.put(trace.slot(r.trace), p)
 		layer.put(layer.slot(r.layer), p)
 		sandbox.put(sandbox.slot(r.sandbox), p)
-		if st == streamEvents || !x.sandboxes {
-			continue
+		names, err := x.sandboxesOf(c, st, r.session, boxes)
+		if err != nil {
+			return err
 		}
-		if _, known := sandboxes[r.session]; !known {
-			names, err := sandboxesOf(c, r.session)
-			if err != nil {
-				return err
-			}
-			sandboxes[r.session] = names
-		}
-		for _, name := range sandboxes[r.session] {
+		for _, name := range names {
 			sandbox.put(sandbox.slot(name), p)
 		}
 	}
 	sp := spanOf(seqs, ats, x.upto[st])
 	out := columns(st, sp, seqs, ats)
-	for _, v := range [...]*values{session, trace, sandbox, layer} {
+	for _, v := range [...]*values{session, trace, sandbox, layer, early} {
 		out = append(out, v.segmentRows(st, sp.first, sp.rows)...)
 	}
 	if err := writeRows(c, out); err != nil {
@@ -109,17 +107,34 @@ func (x *index) sealOthers(c *conn, st stream, rows []otherRow) error {
 	return nil
 }
 
-// resolve finds the session and trace of the call that a row belongs to.
+// earlyValue is the value of all rows in fieldEarly.
+const earlyValue = "early"
+
+// sandboxesOf returns in which sandboxes the session of a row of a table began. Events
+// name theirs themselves.
+func (x *index) sandboxesOf(c *conn, st stream, session string, known map[string][]string) ([]string, error) {
+	if st == streamEvents || !x.sandboxes {
+		return nil, nil
+	}
+	names, ok := known[session]
+	if ok {
+		return names, nil
+	}
+	names, err := sandboxesOf(c, session)
+	known[session] = names
+	return names, err
+}
+
+// resolve finds the session and trace of the call that a row belongs to. If that is not
+// there yet, call stays.
 func (r *otherRow) resolve(c *conn) error {
 	if r.call == "" {
 		return nil
 	}
-	err := c.each("SELECT c.session, i.trace FROM intents i JOIN callers c ON c.id = i.caller WHERE i.id = ?", func(row []value) error {
+	return c.each("SELECT c.session, i.trace FROM intents i JOIN callers c ON c.id = i.caller WHERE i.id = ?", func(row []value) error {
 		r.session, _ = idText(row[0])
 		trace, _ := row[1].([]byte)
-		r.trace = string(trace)
+		r.trace, r.call = string(trace), ""
 		return nil
 	}, idValue(string(r.call)))
-	r.call = ""
-	return err
 }

@@ -67,6 +67,9 @@ const (
 	fieldSession   field = 12
 	fieldTrace     field = 13
 	fieldSandbox   field = 14
+	// of what belongs to calls: those that were not there yet when the segment was made,
+	// as when somebody is asked before the call is made
+	fieldEarly field = 15
 
 	// What is known of each row.
 	fieldSpan     field = 24 // the whole segment: see span

@@ -26,6 +26,7 @@ type world struct {
 
 	records []kept // in the order in which they were committed
 	open    []*ledger.Intent
+	later   []*ledger.Intent // about which something is recorded already
 	made    int
 	pruned  bool
 }
@@ -146,6 +147,15 @@ func (w *world) write() {
 	var records []ledger.Record
 	for range rapid.IntRange(1, 12).Draw(w.t, "batch") {
 		i := w.intent()
+		switch rapid.IntRange(0, 5).Draw(w.t, "order") {
+		case 0:
+			records, w.later = append(records, w.other(i)), append(w.later, i)
+			continue
+		case 1:
+			if len(w.later) > 0 {
+				i, w.later = w.later[0], w.later[1:]
+			}
+		}
 		if rapid.IntRange(0, 3).Draw(w.t, "with") == 0 {
 			records = append(records, w.other(i))
 		}

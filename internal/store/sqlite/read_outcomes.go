@@ -1,5 +1,7 @@
 package sqlite
 
+import "slices"
+
 // outcomes leaves the rows whose outcome matches, and those of which the segment does
 // not know it: these are doubtful.
 func (s *search) outcomes(sp span, rows, doubtful *set) error {
@@ -105,7 +107,7 @@ func (s *search) collect(sp span, rows, doubtful *set) error {
 		}
 		ok := true
 		if doubtful.has(p) {
-			ok, err = s.ended(found.seq)
+			ok, err = s.doubt(found.seq)
 		}
 		if ok {
 			s.found.add(found)
@@ -121,6 +123,18 @@ func (s *search) readSeqs(sp span) ([]int64, error) {
 		return nil, err
 	}
 	return readColumn(s.seqs, seq, sp.rows)
+}
+
+// doubt looks at a row itself.
+func (s *search) doubt(seq int64) (ok bool, err error) {
+	if s.stream == streamCalls {
+		return s.ended(seq)
+	}
+	err = s.each(s.tail, func([]value) error {
+		ok = true
+		return nil
+	}, append(slices.Clone(s.from.args), seq-1, seq)...)
+	return ok, err
 }
 
 // ended looks at the outcome of a call itself.

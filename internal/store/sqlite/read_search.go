@@ -241,13 +241,34 @@ func (s *search) segment(sp span) (over bool, err error) {
 	}
 	var rows, doubtful set
 	rows.fill(sp.rows)
-	if over, err := s.intersect(sp, &rows); err != nil || over || rows.empty() {
+	if err := s.early(sp, &doubtful); err != nil {
+		return true, err
+	}
+	if over, err := s.intersect(sp, &rows, &doubtful); err != nil || over || rows.empty() {
 		return over, err
 	}
 	if err := s.outcomes(sp, &rows, &doubtful); err != nil || rows.empty() {
 		return err != nil, err
 	}
 	return false, s.collect(sp, &rows, &doubtful)
+}
+
+// ofCalls reports whether what the terms are about is that of the calls which the rows
+// belong to.
+func (w *want) ofCalls() bool {
+	return len(w.terms) > 0 && (w.stream == streamDecisions || w.stream == streamApprovals || w.stream == streamFlows)
+}
+
+// early finds the rows of which the segment does not know what they belong to.
+func (s *search) early(sp span, doubtful *set) error {
+	if !s.ofCalls() {
+		return nil
+	}
+	data, err := s.cursors[len(s.terms)].at(sp.first)
+	if err != nil {
+		return err
+	}
+	return orTerm(doubtful, data, earlyValue, sp.rows)
 }
 
 // openCursors opens a cursor for each term, one for the status, which also says whose
@@ -266,6 +287,9 @@ func (s *search) openCursors(newest int64) error {
 			return err
 		}
 	}
+	if s.ofCalls() {
+		return open(fieldEarly, 0)
+	}
 	if s.status == "" && s.minDuration <= 0 {
 		return nil
 	}
@@ -278,25 +302,19 @@ func (s *search) openCursors(newest int64) error {
 	return open(fieldDuration, bucketShort)
 }
 
-// intersect leaves the rows that have all terms.
-func (s *search) intersect(sp span, rows *set) (over bool, err error) {
+// intersect leaves the rows that have all terms, and doubtful ones.
+func (s *search) intersect(sp span, rows, doubtful *set) (over bool, err error) {
 	for i, t := range s.terms {
 		data, err := s.cursors[i].at(sp.first)
 		if err != nil {
 			return true, err
 		}
-		if s.cursors[i].done {
-			return true, nil
+		if s.cursors[i].done && !s.ofCalls() {
+			return true, nil // no older segment has it
 		}
-		content, err := find(data, term(t.value))
-		if err != nil {
+		have := *doubtful
+		if err := orTerm(&have, data, t.value, sp.rows); err != nil {
 			return true, err
-		}
-		var have set
-		if content != nil {
-			if err := have.orFrom(content, sp.rows); err != nil {
-				return true, err
-			}
 		}
 		if rows.and(&have); rows.empty() {
 			return false, nil

@@ -121,7 +121,7 @@ func (c *counter) segment(sp span) (over bool, err error) {
 	}
 	var rows, doubtful set
 	rows.fill(sp.rows)
-	if over, err := c.intersect(sp, &rows); err != nil || over || rows.empty() {
+	if over, err := c.intersect(sp, &rows, &doubtful); err != nil || over || rows.empty() {
 		return over, err
 	}
 	if err := c.outcomes(sp, &rows, &doubtful); err != nil || rows.empty() {
