@@ -218,12 +218,12 @@ func TestCheckpointsAreThinnedOut(t *testing.T) {
 		i, out := o.call()
 		o.must(o.append(i, out))
 		o.must(o.check.Add(t.Context()))
-		step := 23 * time.Minute
-		if o.now.Sub(begin) > 70*24*time.Hour-26*time.Hour {
+		step := 47 * time.Minute
+		if o.now.Sub(begin) > 70*24*time.Hour-25*time.Hour {
 			step = time.Minute
 		}
 		o.now = o.now.Add(step)
-		if n := o.chain.Seq; n == 2000 || n == 3000 {
+		if n := o.chain.Seq; n == 1000 || n == 2000 {
 			_, err := o.check.RotateKey(t.Context())
 			o.must(err)
 		}

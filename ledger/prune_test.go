@@ -168,9 +168,9 @@ func TestNothingIsRemovedThatIsNotOnRecord(t *testing.T) {
 }
 
 func TestTheSizeIsKept(t *testing.T) {
-	o := years(t, 60)
+	o := years(t, 20)
 	for seq := range o.store.grow {
-		o.store.grow[seq] = 4000
+		o.store.grow[seq] = 12000
 	}
 	k := o.keep(ledger.Retention{MaxSize: 4 << 20})
 	if k.Over || k.Size > 4<<20 || k.Size < 3<<20 || k.Rows == 0 {
@@ -200,7 +200,7 @@ const pruneYoung = 5 * time.Minute
 
 // A store that does not shrink is not emptied in vain.
 func TestAStoreThatDoesNotShrink(t *testing.T) {
-	o := years(t, 30)
+	o := years(t, 8)
 	o.store.grow = map[uint64]int64{o.chain.Seq: 16 << 20} // all of it in the last link
 	before := len(o.store.links)
 	_, err := ledger.Keep(t.Context(), o.keeping(ledger.Retention{MaxSize: 15 << 20}))

@@ -25,7 +25,7 @@ func everythingAfter(t testing.TB, later time.Duration) *office {
 	o := newOffice(t)
 	o.now = o.now.Add(later)
 	at := o.now
-	for n := range 12 {
+	for n := range 6 {
 		i, out := o.call()
 		j, _ := o.call()
 		i.Body = o.body(fmt.Sprintf("request %d %s", n%5, strings.Repeat("x", 2000)))
@@ -37,7 +37,7 @@ func everythingAfter(t testing.TB, later time.Duration) *office {
 			&ledger.Flow{At: at, Host: "h"}, &ledger.Event{At: at, Layer: "exec"}, &ledger.Note{At: at, What: "n"},
 			&ledger.Outcome{Call: j.ID, At: at, Status: durward.StatusRefused},
 		))
-		if n < 10 {
+		if n < 4 {
 			o.now = o.now.Add(time.Minute)
 			o.must(o.check.Add(t.Context()))
 		}
@@ -61,25 +61,25 @@ func TestVerifyTellsWhatIsProved(t *testing.T) {
 	})
 	o.must(err)
 	o.want(r, ledger.VerdictOK)
-	if r.Err() != nil || len(r.Findings) != 0 || r.From != 1 || r.To != 38 || r.Links != 38 || r.Records != 1+12*12+1 || r.Bodies != 6 || r.Open != 1 || r.Checkpoints != 11 {
+	if r.Err() != nil || len(r.Findings) != 0 || r.From != 1 || r.To != 20 || r.Links != 20 || r.Records != 1+6*12+1 || r.Bodies != 6 || r.Open != 1 || r.Checkpoints != 5 {
 		t.Errorf("%+v", r)
 	}
-	if r.Anchored.Seq != 31 || r.Unanchored.Links != 7 || r.Unanchored.Records != 25 || !r.Unanchored.Since.Equal(o.now) {
+	if r.Anchored.Seq != 13 || r.Unanchored.Links != 7 || r.Unanchored.Records != 25 || !r.Unanchored.Since.Equal(o.now) {
 		t.Errorf("%+v, %+v", r.Anchored, r.Unanchored)
 	}
-	if len(steps) == 0 || steps[len(steps)-1] != 38+6 {
+	if len(steps) == 0 || steps[len(steps)-1] != 20+6 {
 		t.Error(steps)
 	}
 	text, machine := &bytes.Buffer{}, &bytes.Buffer{}
 	o.must(r.WriteText(text))
-	for _, want := range []string{"ok\n", "proved up to link 31", "25 records in 7 links since 2026-03-01T12:10:00Z", o.check.Verifier()} {
+	for _, want := range []string{"ok\n", "proved up to link 13", "25 records in 7 links since 2026-03-01T12:04:00Z", o.check.Verifier()} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
 	}
 	o.must(json.NewEncoder(machine).Encode(r))
 	var back ledger.Report
-	if err := json.Unmarshal(machine.Bytes(), &back); err != nil || back.Anchored.Seq != 31 || !strings.Contains(machine.String(), `"findings":[]`) {
+	if err := json.Unmarshal(machine.Bytes(), &back); err != nil || back.Anchored.Seq != 13 || !strings.Contains(machine.String(), `"findings":[]`) {
 		t.Errorf("%v: %s", err, machine)
 	}
 }
@@ -88,7 +88,7 @@ func TestAnotherLedgerIsNotTheOneThatWasSigned(t *testing.T) {
 	o, other := everything(t), everythingAfter(t, time.Second)
 	r := o.verifyStore(other.store)
 	o.want(r, ledger.VerdictDamaged)
-	if f := r.Findings[0]; f.From != 1 || f.To < 31 || !strings.Contains(f.Message, "is another one") {
+	if f := r.Findings[0]; f.From != 1 || f.To < 13 || !strings.Contains(f.Message, "is another one") {
 		t.Errorf("%+v", r.Findings)
 	}
 	o.want(o.verifyStore(&shelf{}), ledger.VerdictDamaged)
