@@ -102,6 +102,13 @@ func (c *Client) Ledger(ctx context.Context) (*LedgerInfo, error) {
 	return &i, c.get(ctx, "/api/v1/ledger", &i)
 }
 
+// RotateLedgerKey has a new key sign the ledger's checkpoints, and returns what
+// [Client.Ledger] does then. Copies of the old public key stay good.
+func (c *Client) RotateLedgerKey(ctx context.Context) (*LedgerInfo, error) {
+	var i LedgerInfo
+	return &i, c.send(ctx, http.MethodPost, "/api/v1/ledger/rotate-key", nil, &i)
+}
+
 // VerifyLedger looks whether the ledger is as it was written. progress may be nil.
 // A ledger that is damaged is no error: see [Verified.OK].
 func (c *Client) VerifyLedger(ctx context.Context, progress func(Work)) (*Verified, error) {

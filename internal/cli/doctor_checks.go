@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strings"
 
 	"durward"
 	"durward/client"
@@ -50,7 +51,10 @@ func examineConfig() (*config.Config, finding) {
 // examineFiles looks at what only the owner may open, and at what is left over.
 func examineFiles(running bool) []finding {
 	var out []finding
-	for _, private := range []struct{ what, path string }{{"socket", paths.Socket()}, {"token", paths.Token()}, {"API token", paths.APIToken()}, {"API token for reading", paths.APIReadToken()}, {"seal keys", paths.SealKeys()}} {
+	for _, private := range []struct{ what, path string }{
+		{"socket", paths.Socket()}, {"token", paths.Token()}, {"API token", paths.APIToken()}, {"API token for reading", paths.APIReadToken()}, {"seal keys", paths.SealKeys()},
+		{"ledger", paths.Ledger()}, {"ledger key", paths.LedgerKey()},
+	} {
 		info, err := os.Stat(private.path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -79,6 +83,12 @@ func examineService(s *client.Status, err error) []finding {
 	out := []finding{{"service", levelOK, fmt.Sprintf("version %s runs as pid %d, HTTP on %s", s.Version, s.PID, s.Address), ""}}
 	if s.Version != Version() {
 		out = append(out, finding{"version", levelWarning, fmt.Sprintf("the service is version %s, this program %s", s.Version, Version()), "restart the service"})
+	}
+	switch {
+	case s.LedgerProblem != "":
+		out = append(out, finding{"ledger", levelError, s.LedgerProblem, "end the fault that it names; calls go on by themselves then"})
+	case strings.HasPrefix(s.Ledger, "none"):
+		out = append(out, finding{"ledger", levelWarning, s.Ledger, "remove ledger.enabled from the configuration, or set it to true, and restart the service"})
 	}
 	if s.Config.Problem != "" {
 		out = append(out, finding{"reload", levelError, "the file is not what runs: " + s.Config.Problem, "correct " + s.Config.File})

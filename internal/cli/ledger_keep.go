@@ -80,6 +80,36 @@ func printPruned(std Streams, p *client.Pruned) error {
 	return err
 }
 
+func newLedgerRotateKey(std Streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "rotate-key",
+		Short: "Have a new key sign the record from now on",
+		Long: "Have a new key sign the record from now on. That it took over is recorded, and signed by both keys: with the public half\n" +
+			"of either everything can be verified. The old key is not kept.\n" + exitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLedgerRotateKey(cmd.Context(), json, std) },
+	}
+	jsonFlag(cmd, &json)
+	return cmd
+}
+
+func runLedgerRotateKey(ctx context.Context, json bool, std Streams) error {
+	service, err := connect(ctx, std)
+	if err != nil {
+		return err
+	}
+	info, err := service.RotateLedgerKey(ctx)
+	switch {
+	case err != nil:
+		return err
+	case json:
+		return printJSON(std.Out, info)
+	}
+	_, err = fmt.Fprintf(std.Out, "%s signs from now on\n", info.Key)
+	return err
+}
+
 type ledgerBackupOptions struct {
 	file string
 	json bool

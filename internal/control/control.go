@@ -57,13 +57,15 @@ type Configuration interface {
 	ReloadBy(by durward.Caller) error
 }
 
-// Keys looks at and rotates the keys that seal what clients carry. No method gives
-// a key away.
+// Keys looks at and rotates keys: those that seal what clients carry, and the one
+// that signs the ledger. No method gives a key away.
 type Keys interface {
 	List() client.Keys
 	// Rotate has a new key seal and returns what List does then. The error is of
 	// kind Conflict if the keys stand in the configuration.
 	Rotate(by durward.Caller) (client.Keys, error)
+	// RotateLedger has a new key sign the ledger's checkpoints.
+	RotateLedger(ctx context.Context, by durward.Caller) (*client.LedgerInfo, error)
 }
 
 // Options configure the API. All are required but those that say otherwise.

@@ -19,6 +19,14 @@ func (a *api) ledger(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, http.StatusOK, info)
 }
 
+func (a *api) rotateLedgerKey(w http.ResponseWriter, r *request) error {
+	info, err := a.opt.Keys.RotateLedger(r.Context(), r.caller)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, info)
+}
+
 func (a *api) verifyLedger(w http.ResponseWriter, r *request) error {
 	return a.work(w, r, func(ctx context.Context, progress func(client.Work)) (any, error) {
 		return a.opt.Custody.Verify(ctx, progress)
@@ -102,7 +110,9 @@ func (a *api) whileServing(ctx context.Context) (_ context.Context, release func
 // follow sends calls as they end. Unlike other streams nothing is dropped: a
 // reader that is too slow is told where to go on, and cut off.
 func (a *api) follow(w http.ResponseWriter, r *request, f client.CallFilter, after string) error {
-	follower, err := a.opt.Custody.Follow(r.Context(), f, after)
+	ctx, release := a.whileServing(r.Context())
+	defer release()
+	follower, err := a.opt.Custody.Follow(ctx, f, after)
 	if err != nil {
 		return err
 	}
@@ -111,7 +121,7 @@ func (a *api) follow(w http.ResponseWriter, r *request, f client.CallFilter, aft
 	s.begin()
 	for s.write(":\n\n") { // so that the reader knows that it is heard
 		for {
-			some, err := a.await(r.Context(), follower)
+			some, err := a.await(ctx, follower)
 			if errors.Is(err, context.DeadlineExceeded) {
 				break // it was silent for long
 			}

@@ -200,6 +200,23 @@ func TestFollowingTellsWhoIsTooSlowWhereToGoOn(t *testing.T) {
 	}
 }
 
+// A reader that follows does not hold up the end of the service.
+func TestFollowingEndsWithTheService(t *testing.T) {
+	a, done := &archive{told: make(chan []client.Followed)}, make(chan struct{})
+	h := control.New(control.Options{
+		Ledger: a, Custody: a, Done: done, KeepAlive: time.Hour,
+		Authorize: func(*http.Request) (durward.Caller, control.Scope, error) { return durward.Caller{}, control.Read, nil },
+	})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/calls?follow=1", http.NoBody))
+	}()
+	a.told <- nil // it is being followed
+	close(done)
+	<-over
+}
+
 func TestLongWorkTellsHowFarItIsAndEndsWithItsCaller(t *testing.T) {
 	a := &archive{}
 	url := ledgerAPI(t, a, control.Operate)

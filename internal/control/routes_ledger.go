@@ -71,6 +71,9 @@ func custodyRoutes() []route {
 	return []route{
 		{method: "GET", path: "/api/v1/ledger", id: "ledger", scope: Read, summary: "How the ledger is.",
 			answer: client.LedgerInfo{}, serve: (*api).ledger},
+		{method: "POST", path: "/api/v1/ledger/rotate-key", id: "rotateLedgerKey", scope: Operate,
+			summary: "Have a new key sign the checkpoints. That it took over is recorded, and signed by both keys; the old one is not kept.",
+			answer:  client.LedgerInfo{}, serve: (*api).rotateLedgerKey},
 		{method: "POST", path: "/api/v1/ledger/verify", id: "verifyLedger", scope: Operate, stream: stream, also: true,
 			summary: "Look whether the ledger is as it was written. One that is damaged is an answer, not a failure.",
 			answer:  client.Verified{}, serve: (*api).verifyLedger},

@@ -52,6 +52,34 @@ func (c *custody) Info(ctx context.Context) (*client.LedgerInfo, error) {
 	return info, nil
 }
 
+// RotateLedger implements control.Keys.
+func (k *keys) RotateLedger(ctx context.Context, by durward.Caller) (*client.LedgerInfo, error) {
+	s := (*Service)(k)
+	b, err := s.there()
+	if err != nil {
+		return nil, err
+	}
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	c := changed(&by, "ledger key rotate", paths.LedgerKey())
+	c.OldHash = b.checkpoints.Verifier() // its public half: who has it can check it
+	if err := s.record(ctx, c); err != nil {
+		return nil, err
+	}
+	if c.NewHash, err = b.checkpoints.RotateKey(ctx); err != nil {
+		s.undone(*c, "failed", err.Error())
+		return nil, err
+	}
+	s.undone(*c, "done", "")
+	key, err := signingKey()
+	if err != nil {
+		return nil, err
+	}
+	s.generated = append(s.generated, key) // changes is held
+	s.secrets.Store(s.secretsOf(s.config, s.sealing.Load()))
+	return (*custody)(s).Info(ctx)
+}
+
 // Verify implements control.Custody.
 func (c *custody) Verify(ctx context.Context, progress func(client.Work)) (*client.Verified, error) {
 	b, err := (*Service)(c).there()

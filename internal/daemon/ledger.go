@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"durward"
 	"durward/gateway"
 	"durward/internal/config"
 	"durward/internal/paths"
+	"durward/internal/private"
+	"durward/internal/secret"
 	"durward/internal/store/sqlite"
 	"durward/internal/telemetry"
 	"durward/ledger"
@@ -80,12 +83,27 @@ func (s *Service) openLedger(ctx context.Context) error {
 	}
 	s.ledger = b
 	s.later(b.close)
+	key, err := signingKey()
+	if err != nil {
+		return &LedgerError{Path: path, Err: err}
+	}
+	s.generated = append(s.generated, key)
 	s.telemetry.WatchLedger(b.figures)
 	detail := fmt.Sprintf("durward %s, pid %d, configuration %s", s.opt.Version, os.Getpid(), s.config.Digest())
 	if err := b.Append(ctx, noteOf("service start", detail)); err != nil { // whether anything can be recorded is known now
 		return &LedgerError{Path: path, Err: err}
 	}
 	return b.start()
+}
+
+// keyMost bounds the file of the key that signs checkpoints, in bytes.
+const keyMost = 64 << 10
+
+// signingKey is the text of the key that signs checkpoints: whoever has it can forge
+// them, and a tool that reads files may come across it.
+func signingKey() (secret.Value, error) {
+	text, err := private.Read(paths.LedgerKey(), keyMost)
+	return secret.New(strings.TrimSpace(string(text))), err
 }
 
 // ledgerPath is where a configuration has its ledger.

@@ -320,12 +320,17 @@ func TestCallsAreFollowed(t *testing.T) {
 
 // The tokens that open the service are as secret as those of the configuration: an
 // agent that reads files finds them, and the record must not keep them.
-func TestGeneratedTokensAreNotRecorded(t *testing.T) {
+func TestGeneratedTokensAndKeysAreNotRecorded(t *testing.T) {
 	c, _ := served(t, "version: 1\nlisten: 127.0.0.1:0\napi: {listen: 127.0.0.1:0}\n")
 	found := []string{token(t)}
 	for _, file := range []string{paths.APIToken(), paths.APIReadToken()} {
 		found = append(found, strings.TrimSpace(read(t, file)))
 	}
+	found = append(found, strings.TrimSpace(read(t, paths.LedgerKey())))
+	if _, err := c.RotateLedgerKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	found = append(found, strings.TrimSpace(read(t, paths.LedgerKey())))
 	for line := range strings.Lines(read(t, paths.SealKeys())) {
 		if !strings.HasPrefix(line, "#") {
 			found = append(found, strings.Fields(line)[0])
@@ -437,6 +442,13 @@ func TestTheLedgerIsVerifiedCopiedAndPrunedWhileItIsWritten(t *testing.T) {
 	report, err := ledger.Verify(ctx, r, ledger.VerifyOptions{Checkpoints: backup.Checkpoints, Verifiers: keys})
 	if err != nil || report.Verdict != ledger.VerdictOK || report.Anchored == nil {
 		t.Errorf("%+v %v", report, err)
+	}
+	info, err := c.RotateLedgerKey(ctx)
+	if err != nil || info.Key == keys[len(keys)-1] {
+		t.Errorf("%+v %v", info, err)
+	}
+	if v, err := c.VerifyLedger(ctx, nil); err != nil || v.Verdict != client.VerdictOK || len(v.Keys) != 2 {
+		t.Errorf("%+v %v", v, err)
 	}
 	p, err := c.PruneLedger(ctx, client.PruneRequest{Rows: "1h", Bodies: "1h", MaxSize: "16MiB"}, nil)
 	if err != nil || p.Rows != 0 || p.Bytes == 0 {
