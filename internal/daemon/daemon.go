@@ -59,7 +59,7 @@ type Service struct {
 	changes sync.Mutex // serialises what changes the configuration, running or on disk
 
 	secrets   atomic.Pointer[secret.Matcher] // see secretsOf
-	generated []secret.Value                 // tokens of the state directory; complete when the service runs
+	generated []secret.Value                 // tokens and keys of the state directory; changes is held, or the service starts
 	sealing   atomic.Pointer[sealing]        // of config, or of the key file; set with changes held
 
 	mu      sync.Mutex // guards all below
