@@ -54,16 +54,20 @@ func (v *view) page(w *want, limit int) (ledger.Page, error) {
 	if err != nil {
 		return ledger.Page{}, err
 	}
+	if len(found) > limit {
+		found = found[:limit]
+		page.Next = cursorOf(found[limit-1])
+	}
+	seqs := make([]int64, len(found))
 	for i, p := range found {
-		if i == limit {
-			page.Next = cursorOf(found[limit-1])
-			break
-		}
-		row, err := v.call(p.seq)
-		if err != nil {
-			return ledger.Page{}, err
-		}
-		if row != nil {
+		seqs[i] = p.seq
+	}
+	rows, err := v.calls(seqs)
+	if err != nil {
+		return ledger.Page{}, err
+	}
+	for _, seq := range seqs {
+		if row := rows[seq]; row != nil {
 			page.Rows = append(page.Rows, *row)
 		}
 	}
@@ -135,6 +139,19 @@ const (
 	joinOutcomes = " LEFT JOIN outcomes o ON o.call = i.seq"
 )
 
+// Sessions have few callers, which are found by an index, so these are looked for once:
+//
+//	LIST SUBQUERY 1
+//	SEARCH callers USING COVERING INDEX sqlite_autoindex_callers_1 (session=?)
+//
+//	LIST SUBQUERY 1
+//	SEARCH s USING INDEX session_starts_sandbox (sandbox=?)
+//	SEARCH c USING COVERING INDEX sqlite_autoindex_callers_1 (session=?)
+const (
+	ofSession = "i.caller IN (SELECT id FROM callers WHERE session = ?)"
+	ofSandbox = "i.caller IN (SELECT c.id FROM session_starts s CROSS JOIN callers c ON c.session = s.id WHERE s.sandbox = ? AND s.sandbox <> '')"
+)
+
 // join adds a table, unless it is there.
 func (f *callsFrom) join(table string) {
 	if !strings.Contains(f.joins, table) {
@@ -168,7 +185,7 @@ func (w *want) conditions(action durward.Action) {
 		case fieldTrace:
 			f.must("", "i.trace = ?", []byte(t.value))
 		case fieldSession:
-			f.must(joinCallers, "c.session = ?", idValue(t.value))
+			f.must("", ofSession, idValue(t.value))
 		case fieldPrincipal:
 			f.must(joinCallers, "c.principal = ?", t.value)
 		case fieldEntrance:

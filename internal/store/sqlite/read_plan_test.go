@@ -109,7 +109,8 @@ func TestNoQuestionLooksThroughATable(t *testing.T) {
 			continue
 		}
 		for _, step := range plan(t, db, text) {
-			if !strings.HasPrefix(step, "SEARCH ") && !strings.HasPrefix(step, "CORRELATED SCALAR SUBQUERY") {
+			// What a sub-query finds is looked through once, and kept in a filter.
+			if !strings.HasPrefix(step, "SEARCH ") && !strings.HasPrefix(step, "LIST SUBQUERY ") && step != "CREATE BLOOM FILTER" {
 				t.Errorf("%s\n\t%s", text, step)
 			}
 		}

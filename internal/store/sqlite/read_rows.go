@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"durward"
@@ -65,30 +66,46 @@ func (c *cells) err(what string, seq int64) error {
 	return fmt.Errorf("%s %d cannot be read: %w", what, seq, errDamaged)
 }
 
-// callSQL reads one call with everything that lists show of it:
+// callSQL reads a few calls with everything that lists show of them:
 //
 //	SEARCH i USING INTEGER PRIMARY KEY (rowid=?)
 //	SEARCH c USING INTEGER PRIMARY KEY (rowid=?)
 //	SEARCH t USING INTEGER PRIMARY KEY (rowid=?)
 //	SEARCH v USING INTEGER PRIMARY KEY (rowid=?)
 //	SEARCH o USING INDEX outcomes_call (call=?) LEFT-JOIN
-const callSQL = `SELECT i.id, i.at, i.bytes_in, i.parent, i.trace, i.span, i.request, i.body, i.preview,
+const callSQL = `SELECT i.seq, i.id, i.at, i.bytes_in, i.parent, i.trace, i.span, i.request, i.body, i.preview,
 	c.session, c.principal, c.entrance, c.process, c.client, c.client_version, c.route, c.era,
 	t.server, t.method, t.tool, t.full_name, t.origin, t.transport, t.risk,
 	v.action, v.rule, v.layer, v.reason,
 	o.seq, o.at, o.dispatched, o.duration, o.status, o.attempts, o.bytes_out, o.error, o.body, o.preview
 FROM intents i CROSS JOIN callers c ON c.id = i.caller CROSS JOIN targets t ON t.id = i.target CROSS JOIN verdicts v ON v.id = i.verdict
 LEFT JOIN outcomes o ON o.call = i.seq
-WHERE i.seq = ?`
+WHERE i.seq IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-// call reads the call whose intent is the record seq; nil if there is none.
-func (v *view) call(seq int64) (*ledger.Row, error) {
-	var row *ledger.Row
-	err := v.each(callSQL, func(columns []value) (err error) {
-		row, err = scanCall(columns, seq)
-		return err
-	}, seq)
-	return row, err
+// callsAtOnce is how many calls one query reads: to begin it takes as long as to read
+// one of them.
+const callsAtOnce = 16
+
+// calls reads the calls whose intents are the records seqs, by seq. Those that are not
+// there are left out.
+func (v *view) calls(seqs []int64) (map[int64]*ledger.Row, error) {
+	rows := make(map[int64]*ledger.Row, len(seqs))
+	for some := range slices.Chunk(seqs, callsAtOnce) {
+		args := make([]value, callsAtOnce)
+		for i := range args {
+			args[i] = some[min(i, len(some)-1)]
+		}
+		err := v.each(callSQL, func(columns []value) error {
+			seq, _ := columns[0].(int64)
+			row, err := scanCall(columns[1:], seq)
+			rows[seq] = row
+			return err
+		}, args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
 }
 
 func scanCall(columns []value, seq int64) (*ledger.Row, error) {

@@ -85,10 +85,11 @@ func prefixBounds(text string) []bounds {
 
 // story reads everything about the call whose intent is the record seq.
 func (v *view) story(seq int64) (*ledger.Story, error) {
-	row, err := v.call(seq)
+	rows, err := v.calls([]int64{seq})
 	if err != nil {
 		return nil, err
 	}
+	row := rows[seq]
 	if row == nil {
 		return nil, durward.Errorf(durward.NotFound, "ledger", "the call is not there any more; it was pruned (ledger.keep)")
 	}

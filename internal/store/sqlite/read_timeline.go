@@ -54,12 +54,27 @@ func (v *view) moments(wants []*want, limit int) (ledger.TimelinePage, error) {
 	}
 	slices.SortFunc(all, func(a, b found) int { return b.compare(a.point) })
 	var page ledger.TimelinePage
-	for i, x := range all {
-		if i == limit {
-			page.Next = cursorOf(all[limit-1].point)
-			break
+	if len(all) > limit {
+		all = all[:limit]
+		page.Next = cursorOf(all[limit-1].point)
+	}
+	var seqs []int64
+	for _, x := range all {
+		if x.stream == streamCalls {
+			seqs = append(seqs, x.seq)
 		}
-		if err := v.moment(x.stream, x.seq, &page); err != nil {
+	}
+	calls, err := v.calls(seqs)
+	if err != nil {
+		return ledger.TimelinePage{}, err
+	}
+	for _, x := range all {
+		if x.stream != streamCalls {
+			err = v.moment(x.stream, x.seq, &page)
+		} else if row := calls[x.seq]; row != nil {
+			page.Moments = append(page.Moments, callMoment(row))
+		}
+		if err != nil {
 			return ledger.TimelinePage{}, err
 		}
 	}
@@ -170,8 +185,6 @@ func streamsOf(names []string) ([]layerStream, error) {
 //
 //	SEARCH x USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)
 //	SEARCH i USING INDEX intents_id (id=?)
-//	SEARCH c USING INTEGER PRIMARY KEY (rowid=?)
-//	SEARCH s USING INDEX session_starts_id (id=?)
 func tailOf(w *want) (query string, args []value) {
 	row := "x"
 	if w.stream == streamCalls {
@@ -180,15 +193,9 @@ func tailOf(w *want) (query string, args []value) {
 	query = "SELECT " + row + ".seq, " + row + ".at FROM " + tableOf(w.stream) + " " + row
 	columns := map[field]string{fieldTrace: "x.trace = ?", fieldSession: "x.session = ?", fieldSandbox: "x.sandbox = ?", fieldLayer: "x.layer = ?"}
 	if w.stream != streamEvents {
-		columns = map[field]string{
-			fieldTrace: "i.trace = ?", fieldSession: "c.session = ?",
-			fieldSandbox: "EXISTS (SELECT 1 FROM session_starts s WHERE s.id = c.session AND s.sandbox = ?)",
-		}
+		columns = map[field]string{fieldTrace: "i.trace = ?", fieldSession: ofSession, fieldSandbox: ofSandbox}
 		if len(w.terms) > 0 && w.stream != streamCalls {
 			query += " CROSS JOIN intents i ON i.id = x.call"
-		}
-		if slices.ContainsFunc(w.terms, func(t wantTerm) bool { return t.field != fieldTrace }) {
-			query += joinCallers
 		}
 	}
 	query += " WHERE "
@@ -206,15 +213,8 @@ func tailOf(w *want) (query string, args []value) {
 	return query + row + ".seq > ? AND " + row + ".seq <= ?", args
 }
 
-// moment reads one row.
+// moment reads one row of a table other than intents.
 func (v *view) moment(st stream, seq int64, page *ledger.TimelinePage) error {
-	if st == streamCalls {
-		row, err := v.call(seq)
-		if err == nil && row != nil {
-			page.Moments = append(page.Moments, callMoment(row))
-		}
-		return err
-	}
 	return v.each(momentSQL(st), func(columns []value) error {
 		c := cells{row: columns}
 		m := ledger.Moment{At: c.time()}
