@@ -98,10 +98,10 @@ func (l *Ledger) Outcome(ctx context.Context, call *durward.Call, o durward.Outc
 func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, l.normal(r), nil) }
 
 // State says whether calls are being recorded: nil, or why not and since when.
-func (l *Ledger) State() (err error, since time.Time) { //nolint:revive // the error is the answer, not a failure to get one
+func (l *Ledger) State() (since time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.failed, l.since
+	return l.since, l.failed
 }
 
 // Head returns the last committed link.
@@ -193,7 +193,7 @@ func notMade(i *Intent, status durward.Status, why error) *Outcome {
 
 // why says in words what keeps the ledger from writing.
 func (l *Ledger) why() string {
-	if err, _ := l.State(); err != nil {
+	if _, err := l.State(); err != nil {
 		return err.Error()
 	}
 	return "more is recorded than the store can take"

@@ -76,7 +76,7 @@ func (l *Ledger) take(left *group) *group {
 // and what may not be lost is returned.
 func (l *Ledger) commit(ctx context.Context, g *group) (left *group) {
 	ctx = context.WithoutCancel(ctx)
-	failed, since := l.State()
+	since, failed := l.State()
 	if failed != nil {
 		if err := l.settle(ctx, g); err != nil {
 			return l.refuse(g, err)

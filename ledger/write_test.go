@@ -136,12 +136,12 @@ func TestAFaultEndsByItself(t *testing.T) {
 				if tries := d.in.Load() - before; tries < 5 || tries > 30 {
 					t.Errorf("%d attempts in a minute", tries)
 				}
-				if err, since := l.State(); !errors.Is(err, errFull) || since.IsZero() {
+				if since, err := l.State(); !errors.Is(err, errFull) || since.IsZero() {
 					t.Errorf("state: %v, %v", err, since)
 				}
 				d.setFail(nil)
 				time.Sleep(6 * time.Second)
-				if err, _ := l.State(); err != nil {
+				if _, err := l.State(); err != nil {
 					t.Fatalf("after the fault: %v", err)
 				}
 				if err := l.Intent(t.Context(), aCall(), durward.Decision{}); err != nil {

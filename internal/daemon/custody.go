@@ -42,7 +42,7 @@ func (c *custody) Info(ctx context.Context) (*client.LedgerInfo, error) {
 	}
 	info.Keep.Rows, info.Keep.Bodies, info.Keep.MaxSize = b.cfg.Keep.Words()
 	info.Truncated, info.BodiesGone = b.checkpoints.Truncated()
-	if failed, since := b.State(); failed != nil {
+	if since, failed := b.State(); failed != nil {
 		info.Problem, info.Since = failed.Error(), since
 	}
 	info.Bytes, err = b.store.Size(ctx)

@@ -209,7 +209,7 @@ func (s *Service) recording() (where, problem string) {
 		return "none: nothing is recorded (ledger.enabled is false)", ""
 	}
 	where = "every call is recorded before it acts, in " + s.ledger.path
-	if err, since := s.ledger.State(); err != nil {
+	if since, err := s.ledger.State(); err != nil {
 		problem = fmt.Sprintf("nothing can be recorded since %s, so calls are refused: %v", since.Local().Format(time.DateTime), err)
 	}
 	return where, problem
@@ -221,7 +221,7 @@ func (b *book) ready() error {
 	if b == nil {
 		return nil
 	}
-	if err, _ := b.State(); err != nil {
+	if _, err := b.State(); err != nil {
 		return durward.Errorf(durward.Unavailable, "", "calls cannot be recorded, so they are refused; durward status says why")
 	}
 	return nil

@@ -42,7 +42,7 @@ func (b *book) figures() telemetry.LedgerState {
 	if err != nil {
 		size = 0 // unknown
 	}
-	failure, _ := b.State()
+	_, failure := b.State()
 	return telemetry.LedgerState{Queued: b.Queued(), Failing: failure != nil, Size: size, Checkpoint: b.checkpoints.Newest().Time}
 }
 

@@ -347,7 +347,7 @@ func TestFaultsUnderManyCallers(t *testing.T) {
 		end := f.begin(t, path)
 		if len(f.says) > 0 {
 			c.until(t, func() bool {
-				err, _ := l.State()
+				_, err := l.State()
 				return c.refused.Load() > 5000 && err != nil && strings.Contains(err.Error(), f.says[0])
 			})
 			if grown := heap() - before; grown > 64<<20 {
@@ -421,7 +421,7 @@ func (c *crowd) until(t *testing.T, f func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			err, _ := c.l.State()
+			_, err := c.l.State()
 			t.Fatalf("%d calls passed, %d were refused, and then nothing; the state of the ledger: %v", c.passed.Load(), c.refused.Load(), err)
 		}
 	}
