@@ -50,6 +50,9 @@ func Backup(ctx context.Context, from interface {
 	if err := from.Backup(ctx, opt.To, m.set); err != nil {
 		return errors.Join(durward.Errorf(durward.KindOf(err), backupOp, "%w", err), discard(opt.To))
 	}
+	if err := unpruned(opt.Checkpoints, signed); err != nil {
+		return errors.Join(err, discard(opt.To))
+	}
 	if signed != nil {
 		err = private.Create(BackupCheckpoints(opt.To), signed)
 	}
@@ -60,6 +63,19 @@ func Backup(ctx context.Context, from interface {
 		return errors.Join(durward.Errorf(durward.KindOf(err), backupOp, "%w", err), discard(opt.To))
 	}
 	m.end()
+	return nil
+}
+
+// unpruned makes sure that nothing was removed from the ledger since its checkpoints
+// were read: the copy would lack it, and nothing beside it would say why.
+func unpruned(path string, before []byte) error {
+	now, err := readCheckpoints(path)
+	if err != nil {
+		return err
+	}
+	if now.removals() != parseSheet(before).removals() {
+		return durward.Errorf(durward.Unavailable, backupOp, "old records were removed while the copy was made; make it again")
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,9 +271,13 @@ func TestTheCheckpointerWorksEveryMinuteAndAtTheEnd(t *testing.T) {
 	o.must(o.check.Close())
 	synctest.Test(t, func(t *testing.T) {
 		opt := o.options()
-		fail := false
+		var fail atomic.Bool
+		var head atomic.Pointer[ledger.Link]
+		link := o.chain
+		head.Store(&link)
+		opt.Head = func() ledger.Link { return *head.Load() }
 		opt.Sync = func(context.Context) error {
-			if fail {
+			if fail.Load() {
 				return errors.New("no disk")
 			}
 			return nil
@@ -289,6 +294,8 @@ func TestTheCheckpointerWorksEveryMinuteAndAtTheEnd(t *testing.T) {
 			t.Helper()
 			i, _ := o.call()
 			o.must(o.append(i))
+			link := o.chain
+			head.Store(&link)
 			time.Sleep(wait)
 			synctest.Wait()
 			if (check.Newest().Seq == o.chain.Seq) != signed {
@@ -297,9 +304,9 @@ func TestTheCheckpointerWorksEveryMinuteAndAtTheEnd(t *testing.T) {
 		}
 		step(30*time.Second, false)
 		step(31*time.Second, true)
-		fail = true
+		fail.Store(true)
 		step(time.Minute, false)
-		fail = false
+		fail.Store(false)
 		step(time.Minute, true)
 		step(time.Second, false)
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -333,18 +334,25 @@ func TestTheHousekeeperWorksEveryHour(t *testing.T) {
 	o := years(t, 2)
 	o.must(o.check.Close())
 	synctest.Test(t, func(t *testing.T) {
-		o.now = time.Now()
-		head := o.chain
-		o.store = &shelf{}
-		o.chain = ledger.Link{}
+		var mu sync.Mutex // guards o
+		o.store, o.chain = &shelf{}, ledger.Link{}
+		add := func(r ...ledger.Record) error {
+			mu.Lock()
+			defer mu.Unlock()
+			o.now = time.Now()
+			return o.append(r...)
+		}
 		check, err := ledger.OpenCheckpoints(t.Context(), ledger.CheckpointsOptions{
 			Path: o.path() + "2", Key: o.key() + "2", Links: o.store,
-			Head: func() ledger.Link { return o.chain },
-			Note: func(_ context.Context, r ledger.Record) error { o.now = time.Now(); return o.append(r) },
+			Head: func() ledger.Link {
+				mu.Lock()
+				defer mu.Unlock()
+				return o.chain
+			},
+			Note: func(_ context.Context, r ledger.Record) error { return add(r) },
 		})
 		o.must(err)
 		defer check.Close()
-		_ = head
 		opt := ledger.KeepOptions{Retention: ledger.Retention{Rows: time.Hour}, Store: o.store, Checkpoints: check}
 		h, err := ledger.NewHousekeeper(ledger.HousekeeperOptions{Keep: opt})
 		o.must(err)
@@ -352,9 +360,8 @@ func TestTheHousekeeperWorksEveryHour(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- h.Run(ctx) }()
 		for range 5 {
-			o.now = time.Now()
-			i, out := o.call()
-			o.must(o.append(i, out))
+			id := durward.NewCallID()
+			o.must(add(&ledger.Intent{ID: id, At: time.Now()}, &ledger.Outcome{Call: id, At: time.Now()}))
 			o.must(check.Add(ctx))
 			time.Sleep(30 * time.Minute)
 			synctest.Wait()

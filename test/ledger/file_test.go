@@ -48,7 +48,7 @@ func start(t testing.TB, p place) *service {
 	var err error
 	s.db, err = sqlite.Open(t.Context(), sqlite.Options{Path: p.db})
 	s.must(err)
-	s.log, err = ledger.Open(t.Context(), ledger.Options{Store: s.db, Bodies: true, BodyMost: 16 << 10})
+	s.log, err = ledger.Open(t.Context(), ledger.Options{Store: s.db, Bodies: true, BodyMost: 16 << 10, Wait: 5 * time.Minute})
 	s.must(err)
 	t.Cleanup(func() { _ = s.log.Close() }) // of a test that ended early
 	s.check, err = ledger.OpenCheckpoints(t.Context(), ledger.CheckpointsOptions{

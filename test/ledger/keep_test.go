@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -220,12 +221,13 @@ func TestVerifyWhileEverythingGoesOn(t *testing.T) {
 	})
 	all.Go(func() {
 		for ctx.Err() == nil {
-			s.sign()
 			// As if it were much later: everything that is signed is old.
 			_, err := ledger.Keep(t.Context(), ledger.KeepOptions{
 				Retention: ledger.Retention{Rows: 2 * time.Hour, Bodies: time.Hour}, Store: s.db, Checkpoints: s.check, Now: func() time.Time { return time.Now().Add(3 * time.Hour) },
 			})
-			s.must(err)
+			if err := errors.Join(err, s.check.Add(t.Context())); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	checked, pruned := 0, uint64(0)
