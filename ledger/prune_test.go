@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -379,4 +381,25 @@ func TestTheHousekeeperWorksEveryHour(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// pruned is a store that is pruned while it is copied.
+type pruned struct{ *office }
+
+func (p pruned) Backup(_ context.Context, path string, _ func(done, of int64)) error {
+	p.keep(ledger.Retention{Rows: day})
+	return os.WriteFile(path, nil, 0o600)
+}
+
+func TestNoCopyIsMadeOfWhatIsBeingRemoved(t *testing.T) {
+	o := years(t, 2)
+	to := filepath.Join(t.TempDir(), "copy")
+	err := ledger.Backup(t.Context(), pruned{o}, ledger.BackupOptions{To: to, Checkpoints: o.path(), Verifiers: o.verifiers()})
+	if left, _ := filepath.Glob(to + "*"); durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), "removed while") || len(left) > 0 {
+		t.Error(err, left)
+	}
+	// There is nothing more to remove now.
+	if err := ledger.Backup(t.Context(), pruned{o}, ledger.BackupOptions{To: to, Checkpoints: o.path(), Verifiers: o.verifiers()}); err != nil {
+		t.Error(err)
+	}
 }
