@@ -212,6 +212,7 @@ func TestVerifyWhileEverythingGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	written := 0
+	begin := make(chan struct{}) // a check begins
 	all.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			c, o := s.call(n)
@@ -220,7 +221,7 @@ func TestVerifyWhileEverythingGoesOn(t *testing.T) {
 		}
 	})
 	all.Go(func() {
-		for ctx.Err() == nil {
+		for range begin {
 			// As if it were much later: everything that is signed is old.
 			_, err := ledger.Keep(t.Context(), ledger.KeepOptions{
 				Retention: ledger.Retention{Rows: 2 * time.Hour, Bodies: time.Hour}, Store: s.db, Checkpoints: s.check, Now: func() time.Time { return time.Now().Add(3 * time.Hour) },
@@ -232,6 +233,7 @@ func TestVerifyWhileEverythingGoesOn(t *testing.T) {
 	})
 	checked, pruned := 0, uint64(0)
 	for checked < 10 || pruned < 100 {
+		begin <- struct{}{}
 		r, err := sqlite.OpenReader(t.Context(), p.db)
 		s.must(err)
 		report, err := ledger.Verify(t.Context(), r, ledger.VerifyOptions{Checkpoints: p.proof, Verifiers: verifiers(t, p)})
@@ -250,6 +252,7 @@ func TestVerifyWhileEverythingGoesOn(t *testing.T) {
 		}
 	}
 	cancel()
+	close(begin)
 	all.Wait()
 	s.stop()
 	want(t, verify(t, p.db, p.proof, verifiers(t, p)), ledger.VerdictOK)
