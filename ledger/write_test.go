@@ -120,7 +120,7 @@ func TestAFaultEndsByItself(t *testing.T) {
 				}
 				if !underWay {
 					l.Outcome(t.Context(), first, ended(first))
-					synctest.Wait()
+					time.Sleep(time.Second) // until it is written
 				}
 				d.setFail(errFull)
 				for range 3 {
@@ -172,7 +172,7 @@ func TestClosingDuringAFault(t *testing.T) {
 				}
 				if underWay < time.Second {
 					l.Outcome(t.Context(), c, ended(c))
-					synctest.Wait()
+					time.Sleep(time.Second) // until it is written
 				}
 				d.setFail(errFull)
 				if err := l.Intent(t.Context(), aCall(), durward.Decision{}); err == nil {
