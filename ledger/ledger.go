@@ -15,6 +15,7 @@ type Ledger struct {
 	bodies *bodies
 
 	kick chan struct{} // wakes the writer
+	soon *time.Timer   // does so a little later, for what nobody waits for
 	done chan struct{} // closed when the writer has ended
 	stop context.CancelFunc
 
@@ -38,8 +39,9 @@ type group struct {
 	err     error         // set before over is closed
 
 	// Guarded by Ledger.mu:
-	done bool     // over is closed, or about to be
-	left []Record // outcomes of calls whose makers did not wait for it
+	urgent bool     // somebody waits for it, so the writer was woken
+	done   bool     // over is closed, or about to be
+	left   []Record // outcomes of calls whose makers did not wait for it
 }
 
 func newGroup() *group {
@@ -62,8 +64,10 @@ func Open(ctx context.Context, opt Options) (*Ledger, error) {
 		opt: opt, bodies: newBodies(opt), pending: newGroup(), head: head, stop: stop,
 		kick: make(chan struct{}, 1), done: make(chan struct{}),
 	}
+	l.soon = time.AfterFunc(outcomeWait, l.wake)
 	if err := l.recover(ctx); err != nil {
 		stop()
+		l.soon.Stop()
 		return nil, err
 	}
 	go l.write(run)
@@ -140,7 +144,7 @@ func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
 	timer := time.NewTimer(l.opt.Wait)
 	defer timer.Stop()
 	for {
-		g, full, err := l.offer(r, body)
+		g, full, err := l.offer(r, body, true)
 		if err != nil {
 			return err
 		}
@@ -201,7 +205,7 @@ func (l *Ledger) why() string {
 
 // offer adds a record to the pending group; or returns what to wait for, when the
 // queue is full.
-func (l *Ledger) offer(r Record, body *Body) (g *group, full <-chan struct{}, err error) {
+func (l *Ledger) offer(r Record, body *Body, urgent bool) (g *group, full <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -212,7 +216,7 @@ func (l *Ledger) offer(r Record, body *Body) (g *group, full <-chan struct{}, er
 	case len(l.pending.records) >= l.opt.Queue:
 		return nil, l.pending.taken, nil
 	}
-	l.put(r, body)
+	l.put(r, body, urgent)
 	return l.pending, nil, nil
 }
 
@@ -223,17 +227,27 @@ func (l *Ledger) push(r Record, body *Body) *group {
 	if l.ended {
 		return nil
 	}
-	l.put(r, body)
+	l.put(r, body, l.opt.Full)
 	return l.pending
 }
 
-// put adds to the pending group and wakes the writer if it was empty. mu is held.
-func (l *Ledger) put(r Record, body *Body) {
-	if len(l.pending.records) == 0 {
-		select {
-		case l.kick <- struct{}{}:
-		default:
-		}
+// wake has the writer take what waits.
+func (l *Ledger) wake() {
+	select {
+	case l.kick <- struct{}{}:
+	default:
+	}
+}
+
+// put adds to the pending group and sees to it that the writer takes it: at once if
+// somebody waits, else with whatever comes next. mu is held.
+func (l *Ledger) put(r Record, body *Body, urgent bool) {
+	switch {
+	case urgent && !l.pending.urgent:
+		l.pending.urgent = true
+		l.wake()
+	case len(l.pending.records) == 0:
+		l.soon.Reset(outcomeWait)
 	}
 	l.pending.records = append(l.pending.records, r)
 	if body != nil {
