@@ -20,8 +20,8 @@ type lane struct {
 	through endpoint
 	gateway *process // nil: the direct way
 
-	rps, p50, p99, cpu, allocs []float64 // by round
-	rssKB, errors              int
+	rps, p50, p99, cpu, allocs, batch []float64 // by round
+	rssKB, errors                     int
 }
 
 // recorded compares calls that are recorded, for both ledger.sync, with calls that
@@ -106,6 +106,7 @@ func (l *lane) run(c call, callers int, length time.Duration, counts bool) error
 	if l.gateway != nil {
 		before = l.gateway.usage()
 	}
+	links := l.links()
 	s, err := run(l.through, c, callers, length)
 	if err != nil {
 		return fmt.Errorf("%s: %w", l.name, err)
@@ -120,17 +121,27 @@ func (l *lane) run(c call, callers int, length time.Duration, counts bool) error
 		l.p50, l.p99 = append(l.p50, float64(s.quantile(0.5))), append(l.p99, float64(s.quantile(0.99)))
 		l.cpu = append(l.cpu, float64((after.cpu-before.cpu).Microseconds())/float64(s.calls))
 		l.allocs = append(l.allocs, float64(after.mallocs-before.mallocs)/float64(s.calls))
+		l.batch = append(l.batch, 2*float64(s.calls)/float64(max(l.links()-links, 1)))
 	}
 	return nil
+}
+
+// links is how many links the chain of the ledger has; 0 without one.
+func (l *lane) links() int {
+	var info struct{ Head struct{ Seq int } }
+	if l.gateway == nil || l.gateway.get("/api/v1/ledger", &info) != nil {
+		return 0
+	}
+	return info.Head.Seq
 }
 
 func (l *lane) report(b *harness, direct, off *lane, callers, payload int) {
 	share := rounds(l.rps, off.rps, func(on, off float64) float64 { return on / off })
 	added := time.Duration(rounds(l.p50, off.p50, func(on, off float64) float64 { return on - off }))
-	fmt.Printf("bench path=%s callers=%d payload=%d rps=%.0f ratio=%.3f off_ratio=%.3f p50_us=%d p99_us=%d added_p50_us=%d allocs=%.0f off_allocs=%.0f cpu_us=%.1f off_cpu_us=%.1f rss_kb=%d off_rss_kb=%d errors=%d\n",
+	fmt.Printf("bench path=%s callers=%d payload=%d rps=%.0f ratio=%.3f off_ratio=%.3f p50_us=%d p99_us=%d added_p50_us=%d allocs=%.0f off_allocs=%.0f cpu_us=%.1f off_cpu_us=%.1f rows_per_batch=%.1f rss_kb=%d off_rss_kb=%d errors=%d\n",
 		l.name, callers, payload, middle(l.rps), rounds(l.rps, direct.rps, func(l, d float64) float64 { return l / d }), share,
 		time.Duration(middle(l.p50)).Microseconds(), time.Duration(middle(l.p99)).Microseconds(), added.Microseconds(),
-		middle(l.allocs), middle(off.allocs), middle(l.cpu), middle(off.cpu), l.rssKB, off.rssKB, l.errors)
+		middle(l.allocs), middle(off.allocs), middle(l.cpu), middle(off.cpu), middle(l.batch), l.rssKB, off.rssKB, l.errors)
 	b.target(l.errors == 0, "%s-%d: errors=%d", l.name, callers, l.errors)
 	if l.name != "ledger" || payload != len(tiny().want) {
 		return
