@@ -24,7 +24,7 @@ func newLedger(std Streams) *cobra.Command {
 			"What reads can do so without the service, and while it runs.\n" + exitHelp,
 		RunE: needsSubcommand,
 	}
-	cmd.AddCommand(newLedgerInfo(std), newLedgerVerify(std), newLedgerExport(std), newLedgerPrune(std), newLedgerBackup(std), newLedgerRotateKey(std))
+	cmd.AddCommand(newLedgerInfo(std), newLedgerVerify(std), newLedgerExport(std), newLedgerPrune(std), newLedgerBackup(std), newLedgerRotateKey(std), newLedgerReindex(std))
 	return cmd
 }
 
