@@ -57,9 +57,13 @@ func inspect(ctx context.Context, c *conn, path string, found func(where, what s
 		}
 	}
 	strays := fmt.Sprintf("SELECT id FROM body_data WHERE id NOT IN (SELECT id FROM bodies) LIMIT %d", inspectMost)
-	return explainNot(path, eachRow(ctx, c.driver, strays, func(row []value) {
+	err = eachRow(ctx, c.driver, strays, func(row []value) {
 		found(fmt.Sprintf("table body_data, row %v", row[0]), "it belongs to no body")
-	}))
+	})
+	if err == nil {
+		err = inspectSegments(ctx, c, found)
+	}
+	return explainNot(path, err)
 }
 
 // explainNot is explain that leaves nil as it is.

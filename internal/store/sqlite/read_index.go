@@ -22,7 +22,7 @@ import (
 // which is when some of them have ended; until then each is looked at by itself.
 //
 // Everything here is derived: no part of the chain, and made anew from the rows when
-// it is missing. Whatever it names is checked against the row itself.
+// it is missing. Verifying a ledger holds it against the rows (read_inspect.go).
 //
 // The writer, which owns it, calls
 //

@@ -62,6 +62,9 @@ func TestPagesAreWhatTheFilterChooses(t *testing.T) {
 		w.opens()
 		r := reader(t, w)
 		defer r.Close()
+		if err := r.Inspect(context.Background(), func(where, what string) { t.Errorf("%s: %s", where, what) }); err != nil {
+			t.Fatal(err)
+		}
 		for range 15 {
 			f := w.filter()
 			f.Limit = rapid.IntRange(1, 40).Draw(t, "page")

@@ -253,6 +253,76 @@ func TestSegmentsAreMadeAnew(t *testing.T) {
 	}
 }
 
+// Who changes segments hides calls from lists, though not from the chain.
+func TestInspectFindsSegmentsThatHideRows(t *testing.T) {
+	b := newBook(t)
+	b.calls(300, func(i *ledger.Intent, o *ledger.Outcome) []ledger.Record {
+		if b.n%9 == 0 {
+			o.Status = durward.StatusError
+		}
+		return []ledger.Record{&ledger.Decision{Call: i.ID, At: i.At}}
+	})
+	if err := b.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clean, err := os.ReadFile(b.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inspect := func() (all []string) {
+		r := b.reader()
+		if err := errors.Join(r.Inspect(t.Context(), func(where, what string) { all = append(all, where+": "+what) }), r.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if all := inspect(); len(all) > 0 {
+		t.Fatal(all)
+	}
+	const field = "(key >> 50 & 31)" // see keyOf
+	for name, change := range map[string]string{
+		"a value is gone":               "DELETE FROM segments WHERE key IN (SELECT key FROM segments WHERE " + field + " = 11 LIMIT 1)",
+		"a value is of other rows":      "UPDATE segments SET data = (SELECT data FROM segments WHERE " + field + " = 9 LIMIT 1 OFFSET 1) WHERE key IN (SELECT key FROM segments WHERE " + field + " = 11 LIMIT 1)",
+		"a value is where it is not":    "INSERT INTO segments SELECT key + (1 << 44), data FROM segments WHERE " + field + " = 8 LIMIT 1",
+		"a segment is gone":             "DELETE FROM segments WHERE key IN (SELECT key FROM segments WHERE " + field + " = 24 LIMIT 1 OFFSET 1)",
+		"a segment is of no time":       "UPDATE segments SET data = (SELECT data FROM segments WHERE " + field + " = 24 LIMIT 1) WHERE " + field + " = 24",
+		"rows are gone":                 "UPDATE segments SET data = substr(data, 1, length(data) - 1) WHERE " + field + " = 25",
+		"times are others":              "UPDATE segments SET data = CAST(substr(data, 1, length(data) - 1) || x'00' AS BLOB) WHERE " + field + " = 26",
+		"outcomes are of other calls":   "UPDATE segments SET data = (SELECT data FROM segments WHERE " + field + " = 1 LIMIT 1) WHERE " + field + " = 1",
+		"durations are others":          "DELETE FROM segments WHERE " + field + " = 2",
+		"costs are others":              "UPDATE segments SET data = (SELECT data FROM segments WHERE " + field + " = 27 LIMIT 1 OFFSET 1) WHERE " + field + " = 27",
+		"statistics are of other calls": "UPDATE segments SET data = CAST(substr(data, 1, length(data) - 2) || x'7e7e' AS BLOB) WHERE " + field + " = 28",
+		"decisions are gone":            "DELETE FROM segments WHERE key IN (SELECT key FROM segments WHERE key >> 55 = 2 AND " + field + " = 24 LIMIT 1)",
+	} {
+		file := filepath.Join(t.TempDir(), "ledger.db")
+		if err := os.WriteFile(file, clean, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.path = file
+		changeSome(t, file, change)
+		if all := inspect(); len(all) == 0 {
+			t.Errorf("when %s, nothing is found", name)
+		}
+	}
+}
+
+// changeSome is change that must change something.
+func changeSome(t *testing.T, path, text string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	r, err := db.ExecContext(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.RowsAffected(); err != nil || n == 0 {
+		t.Fatalf("%s changed nothing: %v", text, err)
+	}
+}
+
 func TestDamagedSegmentsAreToldAndMended(t *testing.T) {
 	b := newBook(t)
 	b.calls(300, plain)
