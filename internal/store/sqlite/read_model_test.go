@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -302,6 +303,12 @@ func test(t *testing.T, f func(t *rapid.T, w *world)) {
 	blank, err := os.ReadFile(b.path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue { // nobody asked for another number
+		if err := flag.Set("rapid.checks", casesOf); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = flag.Set("rapid.checks", checks.DefValue) })
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		w := newWorld(rt, t.TempDir(), blank)

@@ -62,8 +62,10 @@ func TestPagesAreWhatTheFilterChooses(t *testing.T) {
 		w.opens()
 		r := reader(t, w)
 		defer r.Close()
-		if err := r.Inspect(context.Background(), func(where, what string) { t.Errorf("%s: %s", where, what) }); err != nil {
-			t.Fatal(err)
+		if rapid.IntRange(0, 4).Draw(t, "inspect") == 0 {
+			if err := r.Inspect(context.Background(), func(where, what string) { t.Errorf("%s: %s", where, what) }); err != nil {
+				t.Fatal(err)
+			}
 		}
 		for range 15 {
 			f := w.filter()
