@@ -232,7 +232,7 @@ func TestVerifyWhileEverythingGoesOn(t *testing.T) {
 		}
 	})
 	checked, pruned := 0, uint64(0)
-	for checked < 10 || pruned < 100 {
+	for checked < 3 || pruned < 100 {
 		begin <- struct{}{}
 		r, err := sqlite.OpenReader(t.Context(), p.db)
 		s.must(err)

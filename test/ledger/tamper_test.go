@@ -20,13 +20,13 @@ func base(t *testing.T) (p place, anchored uint64) {
 	p = newPlace(t)
 	synctest.Test(t, func(t *testing.T) { // hours pass in no time
 		s := start(t, p)
-		s.fill(24)
+		s.fill(16)
 		late, end := s.call(3) // its intent will be pruned, its outcome not
 		s.sign()
 		cut := s.check.Newest().Seq
 		time.Sleep(2 * time.Hour)
 		s.log.Outcome(t.Context(), late, end)
-		s.fill(48)
+		s.fill(36)
 		s.sign()
 		keep := ledger.KeepOptions{Retention: ledger.Retention{Rows: time.Hour}, Store: s.db, Checkpoints: s.check}
 		if k, err := ledger.Keep(t.Context(), keep); err != nil || k.Rows != cut {
@@ -246,7 +246,8 @@ func moves(ts []table) (list []tamper) {
 }
 
 // TestEveryTamperOfAFileIsFound changes each column of each row, removes and copies
-// each row and exchanges all neighbours, in a real file.
+// each row and exchanges all neighbours, in a real file. With the race detector it
+// tries some of that only.
 func TestEveryTamperOfAFileIsFound(t *testing.T) {
 	p, anchored := base(t)
 	keys := verifiers(t, p)
@@ -270,7 +271,11 @@ func TestEveryTamperOfAFileIsFound(t *testing.T) {
 	image := read(t, p.db)
 	path := filepath.Join(t.TempDir(), "tampered.db")
 	tried, refused, missed := map[string]int{}, 0, 0
-	for _, tt := range all(ts) {
+	tampers := all(ts)
+	for i, tt := range tampers {
+		if i%share != 0 {
+			continue
+		}
 		write(t, path, image)
 		db := open(t, path)
 		err := apply(db, tt)
@@ -293,8 +298,8 @@ func TestEveryTamperOfAFileIsFound(t *testing.T) {
 	for _, n := range tried {
 		sum += n
 	}
-	fmt.Printf("tamper-test: records_and_links=%d tried=%d found=%d missed=%d refused_by_sqlite=%d by_table=%v\n", rows, sum, sum-missed, missed, refused, tried)
-	if sum < 3500 {
+	fmt.Printf("tamper-test: records_and_links=%d tampers=%d tried=%d found=%d missed=%d refused_by_sqlite=%d by_table=%v\n", rows, len(tampers), sum, sum-missed, missed, refused, tried)
+	if sum < 2000/share {
 		t.Error("only tried", sum)
 	}
 }
