@@ -105,7 +105,11 @@ func (d *DB) small(ctx context.Context, f func() error) error {
 	if err := d.ready(); err != nil {
 		return err
 	}
-	return d.transact(f)
+	if err := d.transact(f); err != nil {
+		return err
+	}
+	d.used.keep()
+	return nil
 }
 
 // pruneSome removes some links, the oldest first, and returns the last link and record
@@ -182,6 +186,7 @@ func (d *DB) pruneNames(ctx context.Context, table string, first int64) error {
 			if err != nil {
 				return err
 			}
+			d.names = newNames() // some are gone
 			n, err := r.RowsAffected()
 			more = n == pruneRecords
 			return err
@@ -189,20 +194,8 @@ func (d *DB) pruneNames(ctx context.Context, table string, first int64) error {
 		if err != nil {
 			return err
 		}
-		d.settle()
 	}
 	return nil
-}
-
-// settle takes over what a transaction of Prune wrote down, and forgets names that
-// may be gone.
-func (d *DB) settle() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.used != nil {
-		d.used.keep()
-		d.names = newNames()
-	}
 }
 
 // PruneBodies removes the bodies that no record of a link after seq names. The records
@@ -239,7 +232,6 @@ func (d *DB) dropBodies(ctx context.Context, first int64, progress func(done, of
 	if err != nil {
 		return err
 	}
-	d.settle()
 	done := int64(0)
 	for some := range slices.Chunk(ids, pruneBodies) {
 		err := d.small(ctx, func() error {

@@ -166,3 +166,50 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// Names that are used while others are pruned stay.
+func TestNamesAreUsedWhilePruning(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	h := newHand(t, path)
+	h.fill(10)
+	stop := make(chan struct{})
+	var pruning sync.WaitGroup
+	head := make(chan uint64, 1)
+	pruning.Go(func() {
+		for seq := range head {
+			if err := h.db.Prune(t.Context(), seq, func(int64, int64) {}); err != nil {
+				t.Error(err)
+			}
+		}
+		close(stop)
+	})
+	for n := range 1500 {
+		i := &ledger.Intent{ID: durward.NewCallID(), Tool: fmt.Sprint(n % 7 * (n % 300)), Principal: fmt.Sprint(n % 40), Rule: fmt.Sprint(n % 90)}
+		batch := []ledger.Record{i, &ledger.Outcome{Call: i.ID}}
+		link := h.head.Next(time.Now(), batch)
+		must(t, h.db.Write(t.Context(), &ledger.Batch{Records: batch, Link: link}))
+		h.head = link
+		if n > 100 {
+			select {
+			case head <- link.Seq - 50:
+			default:
+			}
+		}
+	}
+	close(head)
+	<-stop
+	pruning.Wait()
+	var before *ledger.Link
+	links := 0
+	must(t, h.db.Links(t.Context(), 0, func(l ledger.Link, records []ledger.Record) error {
+		if before != nil && l != before.Next(l.At, records) {
+			return fmt.Errorf("link %d is not what its records say: %v", l.Seq, records[0])
+		}
+		before = &l
+		links++
+		return nil
+	}))
+	if links < 50 || links > 1000 {
+		t.Errorf("%d links are left", links)
+	}
+}
