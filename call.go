@@ -18,12 +18,21 @@ type Call struct {
 	Server   string // upstream server the call goes to; empty when Durward answers by itself
 	Name     string // the server's own name of the tool, prompt or resource
 	FullName string // the name the caller used
-	Risk     Risk   // of the tool; RiskUnset for everything else
+	Risk     Risk   // of the tool, its hints taken at their worst; RiskUnset for everything else. Policy may correct it
+	Tool     *Tool  // what its server says of the tool; nil for everything else
 
 	Era       string    // of the caller: legacy or modern
 	Transport Transport // of the server; empty when Durward answers by itself
 	Parent    CallID    // the call during which this one was made; empty
 	Trace     Trace
+}
+
+// Tool is what a server says of a tool, besides its name. It is shared and must not
+// be changed.
+type Tool struct {
+	Annotations []byte // raw ToolAnnotations object; nil when absent
+	Hash        string // SHA-256, in hex, of the definition as the server sent it
+	Floor       Risk   // the least risk its server's tools have, by the operator's word
 }
 
 // Trace is the W3C trace context of a call (https://www.w3.org/TR/trace-context/).
@@ -35,36 +44,6 @@ type Trace struct {
 	Flags   byte    // 1: sampled
 }
 
-// Action is what a rule or a default asks for.
-type Action uint8
-
-// The actions, from the most permissive to the most restrictive.
-const (
-	Allow Action = iota
-	Ask
-	Block
-)
-
-// String returns the word used in rules and records.
-func (a Action) String() string {
-	switch a {
-	case Allow:
-		return "allow"
-	case Ask:
-		return "ask"
-	default:
-		return "block"
-	}
-}
-
-// Decision is what policy decided for one call.
-type Decision struct {
-	Action Action
-	Rule   string // the deciding rule; empty when a default decided
-	Layer  string // the layer of the deciding rule or default
-	Reason string // shown to the operator, never to the agent
-}
-
 // Status is how a call ended, as the ledger stores it.
 type Status string
 
@@ -74,6 +53,7 @@ const (
 	StatusToolError Status = "tool_error" // the tool answered with isError
 	StatusError     Status = "error"      // a JSON-RPC error
 	StatusRefused   Status = "refused"    // stopped by a rule
+	StatusDenied    Status = "denied"     // by a person, or because nobody answered
 	StatusCancelled Status = "cancelled"
 	StatusTimeout   Status = "timeout"
 	StatusUnknown   Status = "unknown" // it may or may not have been executed

@@ -8,12 +8,36 @@ import (
 
 // Decider decides every call: the one gate. It is called by many goroutines.
 type Decider interface {
-	// Decide decides a call before anything is done. An error blocks the call.
+	// Decide decides a call before anything is done. It may correct call.Risk. An
+	// error blocks the call.
 	Decide(ctx context.Context, call *durward.Call) (durward.Decision, error)
-	// DecideResult decides whether the caller may have the result. An error withholds it.
+	// DecideResult decides whether the caller may have the result, and in which form.
+	// It never asks. An error withholds the result.
 	DecideResult(ctx context.Context, call *durward.Call, result []byte) (durward.Decision, error)
-	// Visible reports whether a tool is listed for the caller: false for one that Decide would always block.
-	Visible(caller *durward.Caller, tool *durward.Call) bool
+	// Visible reports whether something is listed for the caller: false for what
+	// Decide would block whatever the arguments are. call has the method that uses
+	// what is listed (tools/call, prompts/get, resources/read) and no params.
+	Visible(caller *durward.Caller, call *durward.Call) bool
+}
+
+// Approver asks people. It is called by many goroutines.
+type Approver interface {
+	// Granted looks for an earlier answer that covers the call, which is bound to its
+	// principal, rules, server, definition of the tool, and canonical arguments.
+	Granted(call *durward.Call, d *durward.Decision) (durward.Answer, bool)
+	// Ask parks a call until somebody answers, time runs out, or ctx ends, and has
+	// written down the question before and the answer after. An error means that
+	// nobody was asked, and refuses the call.
+	Ask(ctx context.Context, call *durward.Call, d *durward.Decision) (durward.Answer, error)
+	// Told writes down an answer that the requesting client gave itself, where the
+	// question allows it.
+	Told(ctx context.Context, call *durward.Call, d *durward.Decision, approved bool) (durward.Answer, error)
+}
+
+// MatchRecorder is what a [Recorder] may implement besides: it writes down each
+// rule that matched, and each thing a plugin did. Its methods must not block.
+type MatchRecorder interface {
+	Matched(call *durward.Call, matches []durward.Match)
 }
 
 // Recorder writes every call down: Intent before it acts, Outcome after.
