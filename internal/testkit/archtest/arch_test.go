@@ -24,10 +24,11 @@ func floors() map[string]int {
 		"internal/exchange":  1,
 		"internal/transport": 1, "internal/session": 1, "internal/identity": 1, "internal/catalog": 1,
 		"internal/upstream": 1, "internal/builtin": 1, "internal/launch": 1, "internal/egress": 1, "internal/toolsearch": 1,
-		"internal/seal": 1, "internal/hold": 1, "internal/stdiobridge": 1, "ledger": 1, "internal/store": 2,
+		"internal/seal": 1, "internal/hold": 1, "internal/stdiobridge": 1, "ledger": 1,
+		"policy": 1, "internal/plugin": 1, "internal/approval": 1, "internal/pin": 1, "internal/sigma": 1, "internal/store": 2,
 		"internal/federation": 3, "federation": 3, "gateway": 3,
 		"internal/config": 4, "internal/telemetry": 4, "internal/control": 4, "internal/ledgerapi": 4, "internal/daemon": 4,
-		"client": 5, "internal/cli": 5, "cmd": 6,
+		"client": 5, "internal/tui": 5, "internal/cli": 5, "cmd": 6,
 		// Not part of the product.
 		"internal/store/storetest": 9, "internal/testkit": 9, "test": 9, "bench": 9, "tools": 9,
 	}
@@ -45,7 +46,8 @@ func exceptions() map[string]map[string]string {
 			"client": "the service API's vocabulary", "internal/config": "assembly", "internal/control": "assembly", "internal/telemetry": "assembly",
 			"internal/ledgerapi": "assembly",
 		},
-		"internal/cli": {"client": "the command line is a client of the service"},
+		"internal/cli": {"client": "the command line is a client of the service", "internal/tui": "the terminal screens of its commands"},
+		"internal/tui": {"client": "what it shows comes from the service"},
 	}
 }
 
@@ -59,8 +61,14 @@ func owners() map[string][]string {
 		"github.com/pelletier/go-toml/v2": {"internal/clientconf"},
 		"github.com/fsnotify/fsnotify":    {"internal/config"},
 		"github.com/klauspost/compress":   {"ledger", "internal/store/sqlite"},
-		"modernc.org/sqlite":              {"internal/store/sqlite"},
-		"github.com/pressly/goose/v3":     {"internal/store/sqlite"},
+		"modernc.org/sqlite":              {"internal/store/sqlite", "internal/store/guard"},
+		"github.com/pressly/goose/v3":     {"internal/store/sqlite", "internal/store/guard"},
+		"cel.dev/cel-go":                  {"policy"},
+		"golang.org/x/net":                {"policy"},
+		"golang.org/x/text":               {"internal/plugin", "internal/pin"},
+		"github.com/tetratelabs/wazero":   {"internal/plugin"},
+		"charm.land/":                     {"internal/tui"},
+		"github.com/gen2brain/beeep":      {"internal/daemon"},
 		"golang.org/x/mod":                {"ledger"},
 		"github.com/prometheus/":          {"internal/telemetry"},
 		"go.opentelemetry.io/":            {"internal/telemetry"},
