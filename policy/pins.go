@@ -1,0 +1,23 @@
+package policy
+
+// PinState is what is known of a definition of a server. It is an alias, so that
+// those who keep pins need not import this package.
+type PinState = string
+
+// The states of a pin.
+const (
+	PinAccepted PinState = "accepted" // somebody accepted exactly this definition
+	PinFirst    PinState = "first"    // recorded when the server was seen first; nobody accepted it yet
+	PinHeld     PinState = "held"     // came after that, or pins.first_use is hold: nobody accepted it
+	PinChanged  PinState = "changed"  // another definition was accepted, or recorded first
+	PinUnknown  PinState = "unknown"  // nothing is recorded; held where pins are kept
+)
+
+// Pins knows which definitions of servers were accepted. It is called for every
+// call by many goroutines, and must answer from memory.
+type Pins interface {
+	// Pin returns the state of a definition. Kind is tool, prompt or resource; name is
+	// the server's own; hash is that of the definition as it is offered now
+	// ([durward.Tool]), and empty for what has none.
+	Pin(server, kind, name, hash string) PinState
+}
