@@ -36,18 +36,15 @@ func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Str
 func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
 	ctx, p := g.open(ctx, in) // who wants what, and where it goes
 	defer g.passed(p)
-	decision, err := g.decide(ctx, &p.call)
-	if err != nil {
+	d := g.decide(ctx, p)
+	if err := g.intend(ctx, p, &d); err != nil { // written before it acts
 		return exchange.Fail(err)
 	}
-	if err := g.intend(ctx, p, decision); err != nil { // written before it acts
-		return exchange.Fail(err)
+	reply, refused := g.consult(ctx, p, &d, out) // ask a person, if that was decided
+	if !refused {
+		reply = g.review(ctx, p, p.serve(ctx, p, out))
 	}
-	reply := refusal(decision)
-	if decision.Action == durward.Allow {
-		reply = g.review(ctx, &p.call, p.serve(ctx, p, out))
-	}
-	g.conclude(ctx, p, outcome(ctx, p, decision, reply))
+	g.conclude(ctx, p, outcome(ctx, p, reply))
 	return reply
 }
 
@@ -66,6 +63,13 @@ type passage struct {
 	way   way // set when it goes to a server
 	deaf  deaf
 	sent  int // how often it was handed to a server
+
+	asked    wire.Params    // what the caller sent, when policy rewrote it
+	approval *approved      // an answer for earlier rounds of the same call; nil: none
+	refused  durward.Status // how policy ended it; empty: it did not
+	recorded []byte         // what is written down in place of the result
+
+	denied string // why no person let it pass: one of the causes
 
 	passed Passed // what an Observer will be told
 }
@@ -93,47 +97,92 @@ func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) (context.Conte
 	return ctx, p
 }
 
-// decide asks policy. Doubt means no: an error is a block.
-func (g *Gateway) decide(ctx context.Context, call *durward.Call) (durward.Decision, error) {
-	d, err := g.decider.Decide(ctx, call)
+// decide asks policy, and has the request say what policy made of it. Doubt means
+// no: an error is a block.
+func (g *Gateway) decide(ctx context.Context, p *passage) durward.Decision {
+	d, err := g.decider.Decide(ctx, &p.call)
+	if err == nil && d.Changed != nil {
+		err = p.rewrite(d.Changed)
+	}
 	if err != nil {
-		g.log.WarnContext(ctx, "policy could not decide; the call is blocked", "call", call.ID, "error", err)
-		return durward.Decision{Action: durward.Block, Reason: "evaluation"}, nil
+		g.log.WarnContext(ctx, "policy could not decide; the call is blocked", "call", p.call.ID, "error", err)
+		return undecided(&d)
 	}
-	return d, nil
+	return d
 }
 
-// review lets policy see the whole result before the caller does. A refused
-// result is dropped entirely.
-func (g *Gateway) review(ctx context.Context, call *durward.Call, reply exchange.Reply) exchange.Reply {
-	if reply.Result == nil {
-		return reply
+// undecided is what comes of a call for which policy failed.
+func undecided(d *durward.Decision) durward.Decision {
+	return durward.Decision{Action: durward.Block, Cause: causeEvaluation, Reason: causeEvaluation, Matches: d.Matches, Recorded: d.Recorded}
+}
+
+// rewrite puts other params in place of those of the caller.
+func (p *passage) rewrite(params []byte) error {
+	var next wire.Params
+	if err := wire.ParseParams(params, &next); err != nil {
+		return err
 	}
-	d, err := g.decider.DecideResult(ctx, call, reply.Result)
+	p.asked, p.in.Params = p.in.Params, next
+	p.call.Params, p.call.Arguments = next.Raw, next.Arguments.Of(next.Raw)
+	return nil
+}
+
+// review lets policy see the whole answer of a server before the caller does. One
+// that is refused is dropped entirely.
+func (g *Gateway) review(ctx context.Context, p *passage, reply exchange.Reply) exchange.Reply {
+	seen := reply.Result
+	if seen == nil {
+		if seen = errorAsResult(&reply); seen == nil {
+			return reply
+		}
+	}
+	d := g.judge(ctx, &p.call, seen)
 	switch {
-	case err != nil:
-		return refusal(durward.Decision{Action: durward.Block, Reason: "evaluation"})
 	case d.Action != durward.Allow:
-		return refusal(d)
-	default:
-		return reply
+		p.refused = durward.StatusRefused
+		return g.refuse(p, &d)
+	case reply.Result == nil && (d.Changed != nil || d.Recorded != nil):
+		return exchange.Fail(&wire.CodeError{Code: wire.CodeInternal, Message: "the server failed; what it says of that was withheld by policy"})
+	case d.Changed != nil:
+		reply.Result = d.Changed
 	}
+	p.recorded = d.Recorded
+	return reply
 }
 
-// refusal is what the agent sees of a decision: that it was refused, not why.
-func refusal(d durward.Decision) exchange.Reply {
-	if d.Action == durward.Allow {
-		return exchange.Reply{}
+// judge has policy decide about a result, and what it found recorded.
+func (g *Gateway) judge(ctx context.Context, call *durward.Call, result []byte) durward.Decision {
+	d, err := g.decider.DecideResult(ctx, call, result)
+	if err != nil {
+		g.log.WarnContext(ctx, "policy could not decide about a result; it is withheld", "call", call.ID, "error", err)
+		d = undecided(&d)
 	}
-	return exchange.Fail(&wire.CodeError{Code: wire.CodeRefused, Message: "refused by policy", Data: []byte(`{"reason":"policy"}`)})
+	g.matched(call, d.Matches)
+	return d
+}
+
+// errorAsResult shows policy the error of a server in the form of a result, so
+// that no server gets words past the rules by failing; nil: there is none.
+func errorAsResult(reply *exchange.Reply) []byte {
+	if reply.Error == nil || reply.Era == wire.EraUnknown {
+		return nil
+	}
+	text, _ := wire.Unquote(wire.Get(reply.Error, "message"))
+	if data := wire.Get(reply.Error, "data"); data != nil {
+		text += "\n" + string(data)
+	}
+	return []byte(`{"content":[{"type":"text","text":` + wire.Quote(text) + `}],"isError":true}`)
 }
 
 // outcome classifies a reply for the record.
-func outcome(ctx context.Context, p *passage, d durward.Decision, reply exchange.Reply) durward.Outcome {
+func outcome(ctx context.Context, p *passage, reply exchange.Reply) durward.Outcome {
 	o := durward.Outcome{Status: durward.StatusOK, Result: reply.Result, Error: reply.Error, Attempts: p.sent, Finished: time.Now()}
+	if p.recorded != nil {
+		o.Result = p.recorded
+	}
 	switch {
-	case d.Action != durward.Allow:
-		o.Status = durward.StatusRefused
+	case p.refused != "":
+		o.Status = p.refused
 	case reply.IsError:
 		o.Status = durward.StatusToolError
 	case reply.ResultType == "input_required":
@@ -149,8 +198,6 @@ func outcome(ctx context.Context, p *passage, d durward.Decision, reply exchange
 
 func statusOf(failure []byte) durward.Status {
 	switch code, _ := wire.ErrorCode(failure); code {
-	case wire.CodeRefused:
-		return durward.StatusRefused
 	case wire.CodeTimeout:
 		return durward.StatusTimeout
 	case wire.CodeUnknownOutcome:

@@ -131,15 +131,26 @@ func (g *Gateway) Items(ctx context.Context, caller durward.Caller, route durwar
 	if !ok {
 		return nil, durward.Errorf(durward.NotFound, "route "+route.String(), "no %s is called %q", routeNoun(route), route.Name)
 	}
-	items := []Item{}
+	items, call := []Item{}, durward.Call{Caller: caller, Route: route}
 	for e := range view.Entries(k) {
-		call := durward.Call{Caller: caller, Route: route, Method: wire.MethodToolsCall, Server: e.Server, Name: e.Name, FullName: e.Offered, Risk: e.Risk}
-		if k == catalog.Tool && !g.decider.Visible(&caller, &call) {
+		if !g.mayUse(&call, usesOf(k), e) {
 			continue
 		}
 		items = append(items, Item{Kind: name, Offered: e.Offered, Server: e.Server, Native: e.Name, Risk: e.Risk, Raw: e.AppendOffered(nil)})
 	}
 	return items, nil
+}
+
+// usesOf returns the method that uses items of a kind.
+func usesOf(k catalog.Kind) string {
+	switch k {
+	case catalog.Tool:
+		return wire.MethodToolsCall
+	case catalog.Prompt:
+		return wire.MethodPromptsGet
+	default:
+		return wire.MethodResourcesRead
+	}
 }
 
 func routeNoun(r durward.Route) string {

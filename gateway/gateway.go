@@ -40,6 +40,8 @@ type Options struct {
 
 	Decider  Decider      // default: everything is allowed, and Status says so
 	Recorder Recorder     // default: nothing is recorded, and Status says so
+	Approver Approver     // default: nobody can be asked, so what needs an approval is refused
+	Refusals Refusal      // default: RefusalError
 	Observer Observer     // default: nobody is told
 	Log      *slog.Logger // default: discard
 
@@ -56,6 +58,9 @@ type Gateway struct {
 	edges    *edges
 	decider  Decider
 	recorder Recorder
+	approver Approver // nil: nobody
+	refusals Refusal
+	rounds   rounds
 	log      *slog.Logger
 	redact   func([]byte) []byte
 	info     []byte // our own raw Implementation object
@@ -98,7 +103,7 @@ func New(opt Options) (*Gateway, error) {
 	}
 	g := &Gateway{
 		ring: ring, limits: opt.Limits, holds: hold.New(opt.Limits.hold()),
-		decider: opt.Decider, recorder: opt.Recorder, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
+		decider: opt.Decider, recorder: opt.Recorder, approver: opt.Approver, refusals: opt.Refusals, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
 	if g.observer = opt.Observer; g.observer != nil {

@@ -45,6 +45,9 @@ func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream)
 		return exchange.Reply{Error: wire.ErrorObject(err), BadRequest: true}
 	case s == nil:
 		return g.hold(ctx, p, 0, out)
+	case s.question: // what it brings is the answer to a question of ours, which consult has read
+		p.setParams(nil)
+		return g.hold(ctx, p, 0, out)
 	case expired:
 		return overdue(p)
 	case s.hold != "":

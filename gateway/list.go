@@ -78,13 +78,32 @@ func (g *Gateway) settle(ctx context.Context, route durward.Route) {
 }
 
 // keep returns the filter of what the caller is listed: what the route lists, of
-// what policy lets him call; nil when nothing is hidden, so that the stored bytes
+// what policy lets him use; nil when nothing is hidden, so that the stored bytes
 // can be sent as they are.
 func (g *Gateway) keep(p *passage) func(*catalog.Entry) bool {
-	if p.in.Method != wire.MethodToolsList {
+	use, ok := usedBy(p.in.Method)
+	if !ok {
 		return nil
 	}
-	return joint(g.finder.lists(p.in.Route), g.permitted(p))
+	permitted := g.permitted(p, use)
+	if p.in.Method != wire.MethodToolsList {
+		return permitted
+	}
+	return joint(g.finder.lists(p.in.Route), permitted)
+}
+
+// usedBy returns the method that uses what a method lists.
+func usedBy(list string) (use string, ok bool) {
+	switch list {
+	case wire.MethodToolsList:
+		return wire.MethodToolsCall, true
+	case wire.MethodPromptsList:
+		return wire.MethodPromptsGet, true
+	case wire.MethodResourcesList, wire.MethodTemplatesList:
+		return wire.MethodResourcesRead, true
+	default:
+		return "", false
+	}
 }
 
 // joint joins filters; nil is one that hides nothing.
@@ -106,19 +125,22 @@ func (g *Gateway) visible(p *passage) func(*catalog.Entry) bool {
 		a := p.audience()
 		usable = func(e *catalog.Entry) bool { return e.HiddenFrom(a) == "" }
 	}
-	return joint(usable, g.permitted(p))
+	return joint(usable, g.permitted(p, wire.MethodToolsCall))
 }
 
-// permitted returns the filter that hides what the caller may not call; nil when
+// permitted returns the filter that hides what the caller may not use; nil when
 // policy hides nothing.
-func (g *Gateway) permitted(p *passage) func(*catalog.Entry) bool {
+func (g *Gateway) permitted(p *passage, use string) func(*catalog.Entry) bool {
 	if _, all := g.decider.(allowAll); all {
 		return nil
 	}
-	return func(e *catalog.Entry) bool {
-		would := p.call
-		would.Method = wire.MethodToolsCall
-		would.Server, would.Name, would.FullName, would.Risk = e.Server, e.Name, e.Offered, e.Risk
-		return g.decider.Visible(&p.in.Caller, &would)
-	}
+	return func(e *catalog.Entry) bool { return g.mayUse(&p.call, use, e) }
+}
+
+// mayUse reports whether the caller of a request may use what is listed, in some way.
+func (g *Gateway) mayUse(call *durward.Call, use string, e *catalog.Entry) bool {
+	would := *call
+	would.Method, would.Params, would.Arguments = use, nil, nil
+	would.Server, would.Name, would.FullName, would.Risk, would.Tool = e.Server, e.Name, e.Offered, e.Risk, nil
+	return g.decider.Visible(&would.Caller, &would)
 }

@@ -60,19 +60,33 @@ type Sent struct {
 	Failed   bool   // the result is one of a tool that says isError
 }
 
-// intend has the intent of a request recorded.
-func (g *Gateway) intend(ctx context.Context, p *passage, d durward.Decision) error {
+// intend has the intent of a request recorded, with what was decided. What policy
+// says is not to be kept is not.
+func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) error {
+	g.matched(&p.call, d.Matches)
+	call := &p.call
+	if d.Recorded != nil {
+		kept := p.call
+		kept.Params, call = d.Recorded, &kept
+	}
 	if g.observer == nil {
-		return g.recorder.Intent(ctx, &p.call, d)
+		return g.recorder.Intent(ctx, call, *d)
 	}
 	begun := time.Now()
-	err := g.recorder.Intent(ctx, &p.call, d)
+	err := g.recorder.Intent(ctx, call, *d)
 	now := time.Now()
-	p.passed.Decision, p.passed.Recorded = d, now.Sub(begun)
+	p.passed.Decision, p.passed.Recorded = *d, now.Sub(begun)
 	if err != nil {
 		p.passed.Outcome = durward.Outcome{Status: StatusUnrecorded, Error: wire.ErrorObject(err), Finished: now}
 	}
 	return err
+}
+
+// matched has what rules and plugins did recorded.
+func (g *Gateway) matched(call *durward.Call, matches []durward.Match) {
+	if r, ok := g.recorder.(MatchRecorder); ok && len(matches) > 0 {
+		r.Matched(call, matches)
+	}
 }
 
 // conclude has the outcome of a request recorded.

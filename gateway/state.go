@@ -23,23 +23,31 @@ type state struct {
 	own   []byte // the server's own requestState, raw JSON string; nil: it gave none
 	hold  string // the call that waits for the answers; "" when none does
 	again bool   // nothing waits: the server refused the call until the answers are there
+
+	question bool   // we ourselves asked whether the call may be made
+	approval string // the answer under which earlier rounds were made; "": they needed none
 }
 
 const (
-	stateVersion = 1
+	stateVersion = 2
 	// stateLife bounds how long a client may take for one round when no call waits
 	// for it. It is long, because nothing is held meanwhile and people go to lunch.
 	stateLife = time.Hour
 	// maxOwnState bounds a server's own requestState, in bytes.
 	maxOwnState = 16 << 10
 
-	flagOwn   = 1 << 0
-	flagAgain = 1 << 1
+	flagOwn      = 1 << 0
+	flagAgain    = 1 << 1
+	flagQuestion = 1 << 2
 )
 
 // sealState makes the token of a state, as a raw JSON string.
 func (g *Gateway) sealState(p *passage, s *state) []byte {
-	b := make([]byte, 0, 64+len(s.server)+len(s.hold)+len(s.own))
+	if p.approval != nil {
+		s.approval = p.approval.id
+		g.rounds.put(s.approval, s.round, s.expires)
+	}
+	b := make([]byte, 0, 64+len(s.server)+len(s.hold)+len(s.own)+len(s.approval))
 	var flags byte
 	if s.own != nil {
 		flags |= flagOwn
@@ -47,12 +55,16 @@ func (g *Gateway) sealState(p *passage, s *state) []byte {
 	if s.again {
 		flags |= flagAgain
 	}
+	if s.question {
+		flags |= flagQuestion
+	}
 	b = append(b, stateVersion, flags)
 	b = append(b, s.request[:]...)
 	b = binary.AppendUvarint(b, uint64(s.round))
 	b = binary.AppendUvarint(b, uint64(s.expires.Unix()))
 	b = appendText(b, s.server)
 	b = appendText(b, s.hold)
+	b = appendText(b, s.approval)
 	b = append(b, s.own...)
 	return wire.AppendQuote(nil, g.ring.Seal(seal.RequestState, binding(p), b))
 }
@@ -90,7 +102,7 @@ var errForeignState = invalidParams("the requestState is not of this request: it
 
 func parseState(b []byte) (*state, bool) {
 	s := new(state)
-	if len(b) < 2+len(s.request) || b[0] != stateVersion || b[1]&^(flagOwn|flagAgain) != 0 {
+	if len(b) < 2+len(s.request) || b[0] != stateVersion || b[1]&^(flagOwn|flagAgain|flagQuestion) != 0 {
 		return nil, false
 	}
 	flags := b[1]
@@ -99,10 +111,12 @@ func parseState(b []byte) (*state, bool) {
 	expires, b, ok := takeNumber(b, ok)
 	s.server, b, ok = takeText(b, ok)
 	s.hold, b, ok = takeText(b, ok)
+	s.approval, b, ok = takeText(b, ok)
 	if !ok || flags&flagOwn == 0 && len(b) > 0 {
 		return nil, false
 	}
 	s.round, s.expires, s.again = int(round), time.Unix(int64(expires), 0), flags&flagAgain != 0
+	s.question = flags&flagQuestion != 0
 	if flags&flagOwn != 0 {
 		s.own = b
 	}
@@ -127,9 +141,14 @@ func takeText(b []byte, ok bool) (string, []byte, bool) {
 
 // digest identifies what a request asks for, whatever its spelling: the method,
 // the server's own name of the tool, prompt or resource, and everything in the
-// parameters that can change what is done. Metadata, and what a retry adds, can not.
+// parameters that can change what is done, as the caller sent it. Metadata, and what
+// a retry adds, can not.
 func digest(p *passage) [sha256.Size]byte {
-	salient := wire.AppendObject(nil, p.in.Params.Raw, func(name string) bool {
+	params := p.in.Params.Raw
+	if p.asked.Raw != nil {
+		params = p.asked.Raw
+	}
+	salient := wire.AppendObject(nil, params, func(name string) bool {
 		switch name {
 		case "_meta", "name", "uri", "requestState", "inputResponses":
 			return true

@@ -133,8 +133,12 @@ func (f *followed) tell(ctx context.Context, feed exchange.Feed) {
 		if task == nil {
 			return
 		}
-		if reply := f.g.review(ctx, &task.call, exchange.Reply{Result: params}); reply.Error == nil {
-			feed.Notify(wire.NoteTasks, reply.Result)
+		d := f.g.judge(ctx, &task.call, params)
+		if d.Changed != nil {
+			params = d.Changed
+		}
+		if d.Action == durward.Allow {
+			feed.Notify(wire.NoteTasks, params)
 		}
 	}
 }

@@ -1,0 +1,284 @@
+package gateway
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// A decision "ask" parks the call until a person answered. Three ways lead to an
+// answer, tried in this order:
+//
+//   - an earlier one that covers the call (a grant, or an earlier round of input
+//     of the same call);
+//   - the requesting client, only where a rule names it: a legacy client is asked on
+//     the stream of its request, a modern one by input_required;
+//   - the approver's desk: console, terminal, HTTP.
+
+// approvalKey is the name of our own question among inputRequests.
+const approvalKey = "durward-approval"
+
+// approved is an answer that was given before this request.
+type approved struct {
+	id    string
+	round int
+}
+
+// consult has a person asked, if policy decided so. refused says that the call does
+// not go on, and the reply what its caller is told.
+func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) (reply exchange.Reply, refused bool) {
+	switch {
+	case d.Action == durward.Allow:
+		return exchange.Reply{}, false
+	case d.Action != durward.Ask || d.Question == nil || g.approver == nil:
+		p.refused = durward.StatusRefused
+		return g.refuse(p, d), true
+	}
+	s, expired, err := g.openState(p)
+	switch {
+	case err != nil:
+		return exchange.Reply{Error: wire.ErrorObject(err), BadRequest: true}, true
+	case s != nil && !expired && s.approval != "" && g.rounds.take(s.approval, s.round):
+		p.approval = &approved{s.approval, s.round}
+		return exchange.Reply{}, false
+	}
+	if a, ok := g.approver.Granted(&p.call, d); ok {
+		p.approval = &approved{id: a.Approval}
+		return exchange.Reply{}, false
+	}
+	if by := viaClient(p, d.Question); by != nil {
+		if reply, waits := by(ctx, g, p, d, s, expired, out); waits {
+			return reply, true
+		}
+	} else {
+		g.atDesk(ctx, p, d, out)
+	}
+	if p.approval != nil {
+		return exchange.Reply{}, false
+	}
+	p.refused = durward.StatusDenied
+	return g.unapproved(p, d, p.denied), true
+}
+
+// settled notes what came of a question.
+func (p *passage) settled(a durward.Answer, err error) {
+	switch {
+	case err == nil && a.Approved:
+		p.approval = &approved{id: a.Approval}
+	case err == nil && a.Expired && a.Approval != "":
+		p.denied = causeExpired
+	case err != nil || a.Expired:
+		p.denied = causeUnattended
+	default:
+		p.denied = causeDenied
+	}
+}
+
+// atDesk waits for the answer of an approver. Meanwhile a client that wants
+// progress is told that its call waits, so that it does not give up.
+func (g *Gateway) atDesk(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) {
+	if p.in.Progress {
+		defer pulse(out)()
+	}
+	a, err := g.approver.Ask(ctx, &p.call, d)
+	if err != nil {
+		g.log.WarnContext(ctx, "nobody could be asked for an approval; the call is denied", "call", p.call.ID, "error", err)
+	}
+	p.settled(a, err)
+}
+
+// pulseEvery is how often a waiting client hears that its call waits. Clients give
+// up after 60 s without a sign, by the default of the official SDKs.
+const pulseEvery = 15 * time.Second
+
+// pulse tells a client in regular intervals that its call waits, until stop.
+func pulse(out exchange.Stream) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		ticker := time.NewTicker(pulseEvery)
+		defer ticker.Stop()
+		for n := 1; ; n++ {
+			// Progress must increase, and what the server itself reports begins behind ours.
+			out.Notify(wire.NoteProgress, []byte(`{"progressToken":0,"progress":`+strconv.FormatFloat(float64(n)*1e-9, 'f', 9, 64)+`,"message":"waiting for a person to approve the call"}`))
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// asking puts a question to the requesting client. waits: the client was sent the
+// question, and its answer comes with another request.
+type asking func(ctx context.Context, g *Gateway, p *passage, d *durward.Decision, s *state, expired bool, out exchange.Stream) (reply exchange.Reply, waits bool)
+
+// viaClient returns how the client can be asked; nil: it must not, or cannot.
+func viaClient(p *passage, q *durward.Question) asking {
+	named := false
+	for _, via := range q.Via {
+		named = named || via == durward.ViaClient
+	}
+	switch {
+	case !named || !mayAnswer(p.in.Caller.Entrance) || exchange.Missing(p.in.Client.Capabilities, wire.MethodElicit, approvalForm(p, q)) != "":
+		return nil
+	case p.in.Client.Era != wire.Modern:
+		return askLegacy
+	case mayNeedInput(p.in.Method):
+		return askModern
+	default:
+		return nil
+	}
+}
+
+// mayAnswer reports whether clients of an entrance may answer for themselves where
+// a rule lets them. A sandboxed agent never may.
+func mayAnswer(e durward.Entrance) bool {
+	switch e {
+	case durward.EntranceHTTP, durward.EntranceStdio, durward.EntranceLibrary:
+		return true
+	default:
+		return false
+	}
+}
+
+// askLegacy asks on the stream of the request.
+func askLegacy(ctx context.Context, g *Gateway, p *passage, d *durward.Decision, _ *state, _ bool, out exchange.Stream) (exchange.Reply, bool) {
+	asked, cancel := context.WithTimeout(ctx, questionTime(d.Question))
+	defer cancel()
+	answer := out.Ask(asked, wire.MethodElicit, approvalForm(p, d.Question))
+	if answer.Error != nil && ctx.Err() == nil { // it gave none: nobody said no, and nobody said yes
+		p.settled(durward.Answer{Expired: true, Approval: "client"}, nil)
+		return exchange.Reply{}, false
+	}
+	p.settled(g.approver.Told(ctx, &p.call, d, agreed(answer.Result)))
+	return exchange.Reply{}, false
+}
+
+// askModern ends the request with the question, and takes the answer of the next.
+func askModern(ctx context.Context, g *Gateway, p *passage, d *durward.Decision, s *state, expired bool, _ exchange.Stream) (exchange.Reply, bool) {
+	if answer := p.answer(approvalKey); s != nil && s.question && !expired && answer != nil {
+		p.settled(g.approver.Told(ctx, &p.call, d, agreed(answer)))
+		return exchange.Reply{}, false
+	}
+	q := wire.Member{Name: approvalKey, Value: question(wire.MethodElicit, approvalForm(p, d.Question))}
+	return g.ask(p, []wire.Member{q}, &state{question: true, round: 1, expires: time.Now().Add(questionTime(d.Question))}), true
+}
+
+func questionTime(q *durward.Question) time.Duration {
+	if q.Timeout > 0 {
+		return q.Timeout
+	}
+	return 5 * time.Minute
+}
+
+// agreed reports whether the answer to an elicitation is a yes: sent, and ticked.
+func agreed(result []byte) bool {
+	action, _ := wire.Unquote(wire.Get(result, "action"))
+	return action == "accept" && string(wire.Get(wire.Get(result, "content"), "approve")) == "true"
+}
+
+// shownMost bounds how much of the arguments a client is shown, in bytes.
+const shownMost = 4 << 10
+
+// approvalForm is the elicitation that asks a client for an approval.
+func approvalForm(p *passage, q *durward.Question) []byte {
+	var b strings.Builder
+	b.WriteString("Durward: may this call be made?\n\n" + p.in.Method)
+	if p.call.FullName != "" {
+		b.WriteString(" " + clip(p.call.FullName))
+	}
+	if p.call.Server != "" {
+		b.WriteString(" of server " + p.call.Server)
+	}
+	if arguments := p.call.Arguments; arguments != nil {
+		shown := wire.AppendCanonical(nil, arguments)
+		rest := len(shown) - shownMost
+		if rest > 0 {
+			shown = shown[:shownMost]
+		}
+		b.WriteString("\n" + visible(string(shown)))
+		if rest > 0 {
+			b.WriteString("\n… and " + strconv.Itoa(rest) + " bytes more")
+		}
+	}
+	if q.Text != "" {
+		b.WriteString("\n\n" + visible(q.Text))
+	}
+	return []byte(`{"mode":"form","message":` + wire.Quote(b.String()) +
+		`,"requestedSchema":{"type":"object","properties":{"approve":{"type":"boolean","title":"Make the call","default":false}},"required":["approve"]}}`)
+}
+
+// visible shows characters that a reader would not see.
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
+		if unicode.IsGraphic(r) || r == '\n' {
+			b.WriteRune(r)
+			continue
+		}
+		b.WriteString("<U+" + strings.ToUpper(strconv.FormatInt(0x10000+int64(r), 16)[1:]) + ">")
+	}
+	return b.String()
+}
+
+// rounds remembers which round of input an approved call is in, so that its token
+// is good once: a client that sends it again is asked again.
+type rounds struct {
+	mu   sync.Mutex // guards open
+	open map[string]openRound
+}
+
+type openRound struct {
+	round   int
+	expires time.Time
+}
+
+// roundsMost bounds the approved calls that are between two rounds of input.
+const roundsMost = 10_000
+
+// put notes that an approved call waits for the answers of a round.
+func (r *rounds) put(id string, round int, expires time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.open) >= roundsMost {
+		now := time.Now()
+		for k, o := range r.open {
+			if now.After(o.expires) {
+				delete(r.open, k)
+			}
+		}
+	}
+	if len(r.open) >= roundsMost {
+		return // doubt means no: it will be asked again
+	}
+	if r.open == nil {
+		r.open = map[string]openRound{}
+	}
+	r.open[id] = openRound{round, expires}
+}
+
+// take reports whether an approved call waits for the answers of this round, and
+// ends the wait.
+func (r *rounds) take(id string, round int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o, ok := r.open[id]
+	if !ok || o.round != round || time.Now().After(o.expires) {
+		return false
+	}
+	delete(r.open, id)
+	return true
+}

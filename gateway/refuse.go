@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"cmp"
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+	"strconv"
+)
+
+// Causes of a refusal that an agent may see as data.reason, besides those of
+// [durward.Decision.Cause].
+const (
+	causeEvaluation = "evaluation" // policy failed
+	causeDenied     = "denied"     // a person said no
+	causeExpired    = "expired"    // nobody answered in time
+	causeUnattended = "unattended" // nobody could be asked
+)
+
+// Refusal says in which form an agent learns that its call was refused.
+type Refusal string
+
+// The forms.
+const (
+	RefusalError  Refusal = "error"  // a JSON-RPC error; the default
+	RefusalResult Refusal = "result" // a tool result with isError, for clients whose model sees no errors
+)
+
+// refuse answers a call that policy does not let pass: the agent learns that, not why.
+func (g *Gateway) refuse(p *passage, d *durward.Decision) exchange.Reply {
+	data := []wire.Member{{Name: "reason", Value: wire.AppendQuote(nil, cmp.Or(d.Cause, "policy"))}}
+	if d.Disclose && d.Rule != "" {
+		data = append(data, wire.Member{Name: "rule", Value: wire.AppendQuote(nil, d.Rule)})
+	}
+	if d.Cause == "limit" {
+		data = append(data, wire.Member{Name: "retryAfterMs", Value: strconv.AppendInt(nil, max(d.RetryAfter.Milliseconds(), 1), 10)})
+		return g.refusal(p, wire.CodeRateLimited, "over a limit that policy sets; the call was not made", data)
+	}
+	return g.refusal(p, wire.CodeRefused, "refused by policy", data)
+}
+
+// unapproved answers a call that no person let pass.
+func (g *Gateway) unapproved(p *passage, d *durward.Decision, cause string) exchange.Reply {
+	data := []wire.Member{{Name: "reason", Value: wire.AppendQuote(nil, cause)}}
+	if d.Disclose && d.Rule != "" {
+		data = append(data, wire.Member{Name: "rule", Value: wire.AppendQuote(nil, d.Rule)})
+	}
+	switch cause {
+	case causeExpired:
+		return g.refusal(p, wire.CodeApprovalTimeout, "the call needs the approval of a person, and nobody answered in time; it was not made", data)
+	case causeUnattended:
+		return g.refusal(p, wire.CodeDeniedByPerson, "the call needs the approval of a person, and nobody is there who could answer; it was not made", data)
+	default:
+		return g.refusal(p, wire.CodeDeniedByPerson, "a person denied the call; it was not made", data)
+	}
+}
+
+// refusal is the one form of a refusal on every entrance.
+func (g *Gateway) refusal(p *passage, code int, message string, data []wire.Member) exchange.Reply {
+	if g.refusals == RefusalResult && p.in.Method == wire.MethodToolsCall {
+		return toolError(p, message)
+	}
+	return exchange.Fail(&wire.CodeError{Code: code, Message: message, Data: wire.AppendObject(nil, nil, nil, data...)})
+}
