@@ -65,23 +65,28 @@ func (s *Server) deadline(req *exchange.Request) time.Time {
 
 // acquire puts a call on the table of a connection, waiting for one if necessary.
 func (s *Server) acquire(ctx context.Context, e *errand) (*conn, *pending, error) {
-	const rounds = 4 // the other era, a restart, and a connection that died at once
+	const rounds = 5 // the other era, a restart, a connection that died at once, and the log level
 	base := false
+	var told *conn
 	var last error
 	for range rounds {
 		s.mu.Lock()
 		l, a, err := s.find(e.key, &e.req.Client, base)
 		if err == nil && a == nil {
 			c := l.up
+			if c != told && c.mute(e.req.LogLevel) {
+				s.mu.Unlock()
+				if err := c.awaitLevel(ctx, e); err != nil {
+					return nil, nil, err
+				}
+				told = c
+				continue
+			}
 			l.idleSince = time.Time{}
 			p := s.enter(c, caller)
 			p.ours(e)
 			c.note(p)
-			level := s.levelFor(c, e.req.LogLevel)
 			s.mu.Unlock()
-			if level != "" {
-				c.tellLevel(level)
-			}
 			return c, p, nil
 		}
 		s.mu.Unlock()

@@ -37,7 +37,7 @@ type conn struct {
 	lister lister
 	ghost  ghost
 	visits visits
-	level  string // of log messages, as the server was told
+	levels levels
 
 	left    chan struct{} // closed when no more calls are put on it: it is over or replaced
 	drained chan struct{} // set while it is replaced and finishes its calls; closed when it has
@@ -187,13 +187,13 @@ func (c *conn) answered(r *exchange.Response) {
 		return
 	}
 	c.remove(p)
-	s.deliver(p, r)
+	c.hand(p, r)
 }
 
-// deliver gives r to whoever waits for p, who is on the table no more. mu is held.
-func (s *Server) deliver(p *pending, r *exchange.Response) {
-	if p.kind == unattended {
-		s.recycle(p)
+// hand gives r to whoever waits for p, who is on the table no more. mu is held.
+func (c *conn) hand(p *pending, r *exchange.Response) {
+	if p.kind == telling {
+		c.toldLevel(p)
 		return
 	}
 	p.answer <- r // there is room: one message per stay on the table
@@ -212,7 +212,7 @@ func (s *Server) end(c *conn, m *exchange.Closed) {
 	}
 	for id, p := range c.calls {
 		c.remove(p)
-		s.deliver(p, &exchange.Response{ID: id, Fault: &exchange.Fault{
+		c.hand(p, &exchange.Response{ID: id, Fault: &exchange.Fault{
 			Kind: uint8(durward.Unknown), Delivered: true, Message: "the connection ended: " + m.Fault.Message,
 			Again: m.Phase == exchange.PhaseReady, // it was not us who ended it
 		}})
@@ -254,10 +254,9 @@ func (c *conn) retire(grace time.Duration) (string, error) {
 func (c *conn) setUpLegacy() {
 	s := c.s
 	s.mu.Lock()
-	level := s.level
 	uris := slices.Sorted(maps.Keys(s.subscriptions(c.link)))
 	s.mu.Unlock()
-	c.tellLevel(level)
+	c.tellLevel()
 	for _, uri := range uris {
 		if _, err := c.call(s.ctx, wire.MethodSubscribe, uriParams(uri)); err != nil {
 			s.count("resubscribe-failed", 1)

@@ -244,7 +244,7 @@ func (c *conn) startListen() *pending {
 		s.mu.Lock()
 		if c.calls[id] == p {
 			c.remove(p)
-			s.deliver(p, c.notSent(id, err))
+			c.hand(p, c.notSent(id, err))
 		}
 		s.mu.Unlock()
 	}

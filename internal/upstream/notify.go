@@ -93,40 +93,6 @@ func (c *conn) logged(n *exchange.Notification) {
 	}
 }
 
-// wanted reports whether the requester asked for messages of this severity. A
-// modern one gets none it did not ask for; a legacy one that never set a level
-// gets what the server sends (2025-11-25, server/utilities/logging).
-func wanted(p *pending, params []byte) bool {
-	if p.level == "" {
-		return p.legacy
-	}
-	level, _ := wire.Unquote(wire.Get(params, "level"))
-	return severity(level) >= severity(p.level)
-}
-
-// severity orders the levels of RFC 5424; an unknown one is the most severe, so
-// that nothing is lost.
-func severity(level string) int {
-	switch level {
-	case "debug":
-		return 0
-	case "info":
-		return 1
-	case "notice":
-		return 2
-	case "warning":
-		return 3
-	case "error":
-		return 4
-	case "critical":
-		return 5
-	case "alert":
-		return 6
-	default:
-		return 7
-	}
-}
-
 // attribute returns the newest call that something without any relation can
 // belong to: all calls in flight are of one principal, and with sameRequester of
 // one session and client, and no call of anybody else was given up a moment ago,
@@ -180,63 +146,6 @@ func (g *ghost) contradicts(k Key, sameRequester bool) bool {
 		return false
 	}
 	return g.principals || sameRequester && g.requesters || !g.key.same(k, sameRequester)
-}
-
-// SetLevel tells legacy servers to send log messages of this level and above;
-// the caller gives the most verbose level that anybody wants. Modern servers are
-// told with each request.
-func (s *Server) SetLevel(level string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.level = level
-	for _, l := range s.links {
-		if c := l.up; c != nil && !s.closed && c.opened.Era == wire.Legacy {
-			s.tasks.Go(func() { c.tellLevel(level) })
-		}
-	}
-}
-
-// levelFor returns the level a legacy server has to be told before a request
-// that wants messages of this level; "" when it knows. mu is held.
-func (s *Server) levelFor(c *conn, level string) string {
-	if c.opened.Era != wire.Legacy {
-		return ""
-	}
-	if level != "" && (s.level == "" || severity(level) < severity(s.level)) {
-		s.level = level
-	}
-	if s.level == "" || c.level != "" && severity(c.level) <= severity(s.level) {
-		return ""
-	}
-	return s.level
-}
-
-// tellLevel does not wait for the answer.
-func (c *conn) tellLevel(level string) {
-	s := c.s
-	s.mu.Lock()
-	if level == "" || level == c.level || c.closed != nil {
-		s.mu.Unlock()
-		return
-	}
-	c.level = level
-	if !c.declares("logging", "") {
-		s.mu.Unlock()
-		return
-	}
-	p := s.enter(c, unattended)
-	id := p.id
-	s.mu.Unlock()
-	call := &exchange.Call{ID: id, Request: s.request(c, wire.MethodSetLevel, []byte(`{"level":`+wire.Quote(level)+`}`))}
-	if c.wire.Send(call) == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.calls[id] == p {
-		c.remove(p)
-		s.recycle(p)
-	}
 }
 
 // RootsChanged tells legacy servers that the roots of a client changed.

@@ -98,74 +98,6 @@ func TestOtherNotificationsGoToTheObserver(t *testing.T) {
 	})
 }
 
-func TestLevels(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		r := start(t, stdio(), &world{script: always(act{opened: legacyOpened(`{"logging":{}}`)})})
-		told := func(i int) (levels string) {
-			for _, call := range callsTo(r.world.conn(i), wire.MethodSetLevel) {
-				levels += string(call.Params.Raw)
-			}
-			return levels
-		}
-		r.SetLevel("warning")
-		r.SetLevel("warning")
-		synctest.Wait()
-		if got := told(0); got != `{"level":"warning"}` {
-			t.Errorf("told %s", got)
-		}
-		req := tool()
-		req.LogLevel = "debug" // more than anybody wanted so far: asked for before the call
-		r.Do(context.Background(), alice(), req, &stream{})
-		if got := told(0); got != `{"level":"warning"}{"level":"debug"}` {
-			t.Errorf("told %s", got)
-		}
-		sent := sentTo[*exchange.Call](r.world.conn(0))
-		if last := sent[len(sent)-1]; last.Method != wire.MethodToolsCall {
-			t.Errorf("%s was sent after the call", last.Method)
-		}
-		r.world.conn(0).die()
-		synctest.Wait()
-		if got := told(1); got != `{"level":"debug"}` {
-			t.Errorf("a new connection was told %s", got)
-		}
-		if n := r.Status().Anomalies["late-response"]; n != 0 {
-			t.Errorf("%d answers were not expected", n)
-		}
-	})
-}
-
-func TestTheLevelIsToldBeforeTheFirstCall(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		r := newRig(t, stdio(), &world{script: always(act{opened: legacyOpened(`{"logging":{}}`)})})
-		r.SetLevel("info")
-		wantOK(t, r.call(alice()))
-		synctest.Wait()
-		level, call := -1, -1
-		for i, m := range sentTo[*exchange.Call](r.world.conn(0)) {
-			switch m.Method {
-			case wire.MethodSetLevel:
-				level = i
-			case wire.MethodToolsCall:
-				call = i
-			}
-		}
-		if level < 0 || level > call {
-			t.Errorf("the level was message %d, the call message %d", level, call)
-		}
-	})
-}
-
-func TestServersWithoutLoggingAreToldNoLevel(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		r := start(t, stdio(), &world{})
-		r.SetLevel("debug")
-		synctest.Wait()
-		if n := len(callsTo(r.world.conn(0), wire.MethodSetLevel)); n != 0 {
-			t.Errorf("told %d times", n)
-		}
-	})
-}
-
 func TestRootsChanged(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := start(t, stdio(), &world{})
@@ -416,36 +348,6 @@ func TestQuestionsAreBoundedByPrincipal(t *testing.T) {
 		c.emit(&exchange.ServerRequest{ID: 100, Related: calls[1].ID, Method: wire.MethodElicit})
 		if got := answers(c)[100]; string(got.Result) != `"bob"` {
 			t.Errorf("answer %s %s", got.Result, got.Error)
-		}
-	})
-}
-
-func TestModernLevelsReachALegacyServer(t *testing.T) {
-	inBubble(t, func(t *testing.T) {
-		r := start(t, overHTTP(), &world{script: always(silentTools(legacyOpened(`{"logging":{}}`)))})
-		var calls []calling
-		for i, level := range []string{"error", "info", "", "warning"} {
-			req := modernTool()
-			req.LogLevel = level
-			calls = append(calls, r.inFlight(upstream.Key{Principal: fmt.Sprint(i)}, req, &stream{}))
-		}
-		c := r.world.conn(0)
-		var told string
-		for _, call := range callsTo(c, wire.MethodSetLevel) {
-			told += string(call.Params.Raw)
-		}
-		if told != `{"level":"error"}{"level":"info"}` {
-			t.Errorf("the server was told %s", told)
-		}
-		for _, call := range callsTo(c, wire.MethodToolsCall) {
-			for _, level := range []string{"debug", "info", "warning", "error"} {
-				c.emit(logNote(call.ID, level))
-			}
-		}
-		for i, want := range []int{1, 3, 0, 2} {
-			if got := len(calls[i].out.heard()); got != want {
-				t.Errorf("call %d heard %d messages, want %d", i, got, want)
-			}
 		}
 	})
 }

@@ -11,10 +11,10 @@ import (
 type pendingKind uint8
 
 const (
-	caller     pendingKind = iota // somebody at Do
-	internal                      // this package
-	standing                      // a listen, which is meant to stay open
-	unattended                    // nobody
+	caller   pendingKind = iota // somebody at Do
+	internal                    // this package
+	standing                    // a listen, which is meant to stay open
+	telling                     // nobody but who waits for levels.telling
 )
 
 // pending is a call that is on the table of a connection. Whoever takes it off
