@@ -42,7 +42,7 @@ func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.
 	}
 	reply, refused := g.consult(ctx, p, &d, out) // ask a person, if that was decided
 	if !refused {
-		reply = g.review(ctx, p, p.serve(ctx, p, out))
+		reply = g.review(ctx, p, p.serve(ctx, p, g.screened(p, out)))
 	}
 	g.conclude(ctx, p, outcome(ctx, p, reply))
 	return reply
@@ -56,13 +56,14 @@ func (g *Gateway) survived(ctx context.Context, in *exchange.Inbound, defect any
 
 // passage is one request on its way through the gateway.
 type passage struct {
-	call  durward.Call
-	in    *exchange.Inbound
-	serve handler
-	to    target
-	way   way // set when it goes to a server
-	deaf  deaf
-	sent  int // how often it was handed to a server
+	call   durward.Call
+	in     *exchange.Inbound
+	serve  handler
+	to     target
+	way    way // set when it goes to a server
+	deaf   deaf
+	screen screen
+	sent   int // how often it was handed to a server
 
 	asked    wire.Params    // what the caller sent, when policy rewrote it
 	approval *approved      // an answer for earlier rounds of the same call; nil: none

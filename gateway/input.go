@@ -55,7 +55,7 @@ func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream)
 		if err != nil {
 			return lost(p, err)
 		}
-		return g.turned(p, turn)
+		return g.turned(ctx, p, turn)
 	default:
 		return g.nextRound(ctx, p, s, out)
 	}
@@ -78,21 +78,21 @@ func mayNeedInput(method string) bool {
 func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.Stream) exchange.Reply {
 	server, ok := g.set.Server(p.to.server)
 	if !ok || server.Era() == wire.Modern {
-		return g.answered(p, p.sends(p.way.send(ctx, &p.in.Request, out)), round)
+		return g.answered(ctx, p, p.sends(p.way.send(ctx, &p.in.Request, out)), round)
 	}
 	if !exchange.Askable(p.in.Client.Capabilities) {
 		p.deaf.Stream, p.deaf.capabilities = out, p.in.Client.Capabilities
 		reply := p.sends(p.way.send(ctx, &p.in.Request, &p.deaf))
-		return g.answered(p, missed(hold.Turn{Reply: reply, Refused: p.deaf.refused()}), round)
+		return g.answered(ctx, p, missed(hold.Turn{Reply: reply, Refused: p.deaf.refused()}), round)
 	}
 	req := p.in.Request // the call may outlive this request
 	turn, err := g.holds.Begin(ctx, p.owner(), req.Client.Capabilities, out, func(ctx context.Context, out exchange.Stream) exchange.Reply {
-		return p.way.send(ctx, &req, out)
+		return p.way.send(ctx, &req, &screen{out, g, &p.call})
 	})
 	if err != nil {
 		return exchange.Fail(err)
 	}
-	return g.turned(p, turn)
+	return g.turned(ctx, p, turn)
 }
 
 // deaf is the stream of a modern client that cannot be asked anything. It notes
@@ -140,13 +140,13 @@ func (g *Gateway) nextRound(ctx context.Context, p *passage, s *state, out excha
 		members = append(members, wire.Member{Name: "inputResponses", Value: answers})
 	}
 	p.setParams(members)
-	return g.answered(p, p.sends(p.way.send(ctx, &p.in.Request, out)), s.round)
+	return g.answered(ctx, p, p.sends(p.way.send(ctx, &p.in.Request, out)), s.round)
 }
 
 // turned makes the reply of what one turn of a held call brought.
-func (g *Gateway) turned(p *passage, turn hold.Turn) exchange.Reply {
+func (g *Gateway) turned(ctx context.Context, p *passage, turn hold.Turn) exchange.Reply {
 	if len(turn.Questions) == 0 {
-		return g.answered(p, p.sends(missed(turn)), turn.Round)
+		return g.answered(ctx, p, p.sends(missed(turn)), turn.Round)
 	}
 	p.sent = max(p.sent, 1)
 	if turn.Round > g.limits.Rounds {
@@ -170,9 +170,9 @@ func missed(turn hold.Turn) exchange.Reply {
 
 // answered looks at the reply to a modern client's request for questions of the
 // server; round is how many there were before.
-func (g *Gateway) answered(p *passage, reply exchange.Reply, round int) exchange.Reply {
+func (g *Gateway) answered(ctx context.Context, p *passage, reply exchange.Reply, round int) exchange.Reply {
 	if reply.ResultType == "input_required" {
-		return g.relayQuestions(p, reply, round+1)
+		return g.relayQuestions(ctx, p, reply, round+1)
 	}
 	if reply.Error == nil || reply.Era != wire.Legacy {
 		return reply
@@ -184,7 +184,7 @@ func (g *Gateway) answered(p *passage, reply exchange.Reply, round int) exchange
 }
 
 // relayQuestions passes a modern server's questions on, with its state inside ours.
-func (g *Gateway) relayQuestions(p *passage, reply exchange.Reply, round int) exchange.Reply {
+func (g *Gateway) relayQuestions(ctx context.Context, p *passage, reply exchange.Reply, round int) exchange.Reply {
 	own, err := ownState(p.to.server, reply.Result)
 	if err != nil {
 		return exchange.Fail(err)
@@ -192,7 +192,11 @@ func (g *Gateway) relayQuestions(p *passage, reply exchange.Reply, round int) ex
 	if round > g.limits.Rounds {
 		return g.tooManyRounds(p)
 	}
-	if err := admissible(p, wire.Get(reply.Result, "inputRequests")); err != nil {
+	questions := wire.Get(reply.Result, "inputRequests")
+	if err := admissible(p, questions); err != nil {
+		return exchange.Fail(err)
+	}
+	if err := g.admitAll(ctx, p, questions); err != nil {
 		return exchange.Fail(err)
 	}
 	token := g.sealState(p, &state{

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"durward"
+	"durward/internal/exchange"
+	"durward/internal/wire"
+)
+
+// What a server asks of a client during a call (elicitation, sampling, roots)
+// passes the same gate as what clients ask of servers: it is decided by rule, and
+// written down before anybody is asked. Its record names the call that it came in as
+// its parent.
+
+// screen is the stream of a request as its server gets it.
+type screen struct {
+	exchange.Stream
+	g    *Gateway
+	call *durward.Call // during which it asks
+}
+
+// Ask passes a question on that policy lets pass.
+func (s *screen) Ask(ctx context.Context, method string, params []byte) exchange.Reply {
+	q := questionOf(s.call, method, params)
+	if err := s.g.admit(ctx, &q); err != nil {
+		return exchange.Fail(err)
+	}
+	reply := s.Stream.Ask(ctx, method, params)
+	o := durward.Outcome{Status: durward.StatusOK, Result: reply.Result, Error: reply.Error, Attempts: 1, Finished: time.Now()}
+	if reply.Error != nil {
+		o.Status = statusOf(reply.Error)
+	}
+	s.g.recorder.Outcome(ctx, &q, o)
+	return reply
+}
+
+// screened is what the server of a request gets of its stream.
+func (g *Gateway) screened(p *passage, out exchange.Stream) exchange.Stream {
+	p.screen = screen{out, g, &p.call}
+	return &p.screen
+}
+
+// questionOf is what policy and the ledger see of a question that comes in a call.
+func questionOf(call *durward.Call, method string, params []byte) durward.Call {
+	q := *call
+	q.ID, q.Parent, q.Method, q.Received = durward.NewCallID(), call.ID, method, time.Now()
+	q.RequestID, q.Params, q.Arguments = nil, params, nil
+	q.Name, q.FullName, q.Risk, q.Tool = "", "", durward.RiskUnset, nil
+	return q
+}
+
+// admit decides about a question of a server and writes it down. An error refuses it;
+// nobody is asked whether somebody may be asked.
+func (g *Gateway) admit(ctx context.Context, q *durward.Call) error {
+	d, err := g.decider.Decide(ctx, q)
+	if err != nil || d.Changed != nil {
+		d = undecided(&d)
+	}
+	g.matched(q, d.Matches)
+	if err := g.recorder.Intent(ctx, q, d); err != nil {
+		return err
+	}
+	if d.Action == durward.Allow {
+		return nil
+	}
+	refused := &wire.CodeError{Code: wire.CodeRefused, Message: "what the server asks for is refused by policy"}
+	g.recorder.Outcome(ctx, q, durward.Outcome{Status: durward.StatusRefused, Error: wire.ErrorObject(refused), Finished: time.Now()})
+	return refused
+}
+
+// admitAll decides about questions that a modern server sends with its answer. The
+// client's answers come with its next request, which has a record of its own.
+func (g *Gateway) admitAll(ctx context.Context, p *passage, questions []byte) error {
+	for _, at := range wire.Members(questions) {
+		asked := at.Of(questions)
+		method, _ := wire.Unquote(wire.Get(asked, "method"))
+		q := questionOf(&p.call, method, wire.Get(asked, "params"))
+		if err := g.admit(ctx, &q); err != nil {
+			return err
+		}
+		g.recorder.Outcome(ctx, &q, durward.Outcome{Status: durward.StatusInput, Attempts: 1, Finished: time.Now()})
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"durward"
+	"durward/gateway"
+	"durward/internal/testkit/rawclient"
+	"durward/internal/wire"
+)
+
+// noSampling lets servers ask for everything but the model, and notes what passes.
+type noSampling struct {
+	mu   sync.Mutex // guards rows
+	rows []row
+}
+
+type row struct {
+	call    durward.Call
+	action  durward.Action
+	outcome durward.Status
+}
+
+func (*noSampling) Decide(_ context.Context, c *durward.Call) (durward.Decision, error) {
+	if c.Method == wire.MethodSampling {
+		return durward.Decision{Action: durward.Block, Rule: "no-sampling", Cause: "rule"}, nil
+	}
+	return durward.Decision{}, nil
+}
+
+func (*noSampling) DecideResult(context.Context, *durward.Call, []byte) (durward.Decision, error) {
+	return durward.Decision{}, nil
+}
+
+func (*noSampling) Visible(*durward.Caller, *durward.Call) bool { return true }
+
+func (n *noSampling) Intent(_ context.Context, c *durward.Call, d durward.Decision) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rows = append(n.rows, row{call: *c, action: d.Action})
+	return nil
+}
+
+func (n *noSampling) Outcome(_ context.Context, c *durward.Call, o durward.Outcome) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := range n.rows {
+		if n.rows[i].call.ID == c.ID {
+			n.rows[i].outcome = o.Status
+		}
+	}
+}
+
+// of returns the rows of a method since the last time.
+func (n *noSampling) of(method string) (rows []row) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, r := range n.rows {
+		if r.call.Method == method {
+			rows = append(rows, r)
+		}
+	}
+	n.rows = nil
+	return rows
+}
+
+// What a server asks of a client is decided and written down, in each pair of eras.
+func TestServersQuestionsPassTheGate(t *testing.T) {
+	n := new(noSampling)
+	_, modern := modernServer(t, "m")
+	g := start(t, gateway.Options{Servers: []durward.Server{modern, hostileServer("l")}, Decider: n, Recorder: n})
+	g.await(t, "m", isReady)
+	g.await(t, "l", isReady)
+	for _, era := range []bool{true, false} {
+		for _, server := range []string{"m", "l"} {
+			c, kinds := g.asking(t, era, "/mcp"), map[string]string{"form": wire.MethodElicit, "sampling": wire.MethodSampling}
+			for kind, method := range kinds {
+				n.of("")
+				asked := 0
+				a, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"`+server+`__interview","arguments":`+arguments("me", 1, 2, kind)+`}`,
+					func(q rawclient.Question) string { asked++; return saysWhat(q) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows := n.of(method)
+				if len(rows) == 0 {
+					t.Fatalf("modern=%v %s %s: nothing was written down", era, server, kind)
+				}
+				for _, r := range rows {
+					if r.call.Parent == "" || r.call.Server != server || r.call.Caller.Principal != "local" || r.outcome == "" {
+						t.Errorf("modern=%v %s: %+v ended %q", era, server, r.call, r.outcome)
+					}
+				}
+				if blocked := kind == "sampling"; blocked && (asked > 0 || rows[0].action != durward.Block || rows[0].outcome != durward.StatusRefused) {
+					t.Errorf("modern=%v %s: the client was asked %d times for what policy refuses: %+v", era, server, asked, rows[0])
+				} else if !blocked && (asked != 2 || !strings.Contains(a.Text(), "question 1")) {
+					t.Errorf("modern=%v %s: asked %d times: %s %s", era, server, asked, a.Msg.Result, a.Msg.Error)
+				}
+			}
+		}
+	}
+}
