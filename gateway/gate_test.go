@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -165,5 +167,20 @@ func TestRequestsForNothingPassTheGate(t *testing.T) {
 				t.Errorf("%s %s passed the gate as:\n%s\nand was answered %s", era, method, got, a.Body)
 			}
 		}
+	}
+}
+
+// The zero value of the options is a gateway that lets nobody in by HTTP.
+func TestTheZeroValueIsClosed(t *testing.T) {
+	g, err := gateway.New(gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+	g.Handler().ServeHTTP(w, r)
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("HTTP %d: %s", w.Code, w.Body)
 	}
 }

@@ -67,10 +67,22 @@ func TestTokensNamePrincipals(t *testing.T) {
 	}
 }
 
+// A gate without tokens is closed.
+func TestNobodyComesInWithoutTokens(t *testing.T) {
+	g, err := identity.New(identity.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, headers := range [][]string{nil, {"Authorization", "Bearer "}, {"Authorization", "Bearer " + secret}} {
+		if c, err := g.Admit(request("localhost", headers...)); durward.KindOf(err) != durward.Unauthenticated || err == nil {
+			t.Errorf("%q: %+v %v", headers, c, err)
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	ok := []identity.Token{{Principal: "a", Secret: secret}}
 	for _, opts := range []identity.Options{
-		{},
 		{Tokens: []identity.Token{{Secret: secret}}},
 		{Tokens: []identity.Token{{Principal: "a", Secret: "short"}}},
 		{Tokens: []identity.Token{{Principal: "a", Secret: secret + "\n"}}},
