@@ -11,6 +11,7 @@ type kind uint8
 const (
 	text     kind = iota // string
 	number               // int
+	fraction             // double
 	truth                // bool
 	texts                // list of strings
 	jsonKind             // JSON: whatever the client or the server sent
