@@ -2,6 +2,7 @@ package control
 
 import (
 	"net/http"
+	"slices"
 
 	"durward/client"
 )
@@ -29,7 +30,7 @@ type query struct{ name, doc string }
 // routes is the whole service API. What only shows needs [Read]; what changes,
 // calls, reads what the caller names, or keeps the service busy needs [Operate].
 func routes() []route {
-	return append(append(append(serviceRoutes(), serverRoutes()...), offerRoutes()...), ledgerRoutes()...)
+	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), policyRoutes())
 }
 
 func serviceRoutes() []route {
