@@ -51,6 +51,7 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 	}
 	if a, ok := g.approver.Granted(&p.call, d); ok {
 		p.approval = &approved{id: a.Approval}
+		g.count(p, d)
 		return exchange.Reply{}, false
 	}
 	if by := viaClient(p, d.Question); by != nil {
@@ -61,10 +62,18 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 		g.atDesk(ctx, p, d, out)
 	}
 	if p.approval != nil {
+		g.count(p, d)
 		return exchange.Reply{}, false
 	}
 	p.refused = durward.StatusDenied
 	return g.unapproved(p, d, p.denied), true
+}
+
+// count tells policy that a call goes on which it could not count when it decided.
+func (g *Gateway) count(p *passage, d *durward.Decision) {
+	if c, ok := g.decider.(Counter); ok {
+		c.Count(&p.call, d)
+	}
 }
 
 // settled notes what came of a question.

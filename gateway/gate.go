@@ -20,6 +20,12 @@ type Decider interface {
 	Visible(caller *durward.Caller, call *durward.Call) bool
 }
 
+// Counter is what a [Decider] may implement besides: it is told of calls that a
+// person let pass, which count towards limits from then on.
+type Counter interface {
+	Count(call *durward.Call, d *durward.Decision)
+}
+
 // Approver asks people. It is called by many goroutines.
 type Approver interface {
 	// Granted looks for an earlier answer that covers the call, which is bound to its

@@ -58,8 +58,8 @@ type Gateway struct {
 	edges    *edges
 	decider  Decider
 	recorder Recorder
-	approver Approver // nil: nobody
-	refusals Refusal
+	approver Approver    // nil: nobody
+	refusals atomic.Bool // as results
 	rounds   rounds
 	log      *slog.Logger
 	redact   func([]byte) []byte
@@ -103,9 +103,10 @@ func New(opt Options) (*Gateway, error) {
 	}
 	g := &Gateway{
 		ring: ring, limits: opt.Limits, holds: hold.New(opt.Limits.hold()),
-		decider: opt.Decider, recorder: opt.Recorder, approver: opt.Approver, refusals: opt.Refusals, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
+		decider: opt.Decider, recorder: opt.Recorder, approver: opt.Approver, log: opt.Log, redact: opt.Redact, stopping: make(chan struct{}), level: -1,
 		noPrefix: opt.NoPrefix, info: implementation(opt.Version), subscriptions: opt.Limits.SessionSubscriptions,
 	}
+	g.refusals.Store(opt.Refusals == RefusalResult)
 	if g.observer = opt.Observer; g.observer != nil {
 		g.traces = g.observer.Traces()
 	}
@@ -131,8 +132,9 @@ func New(opt Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Reload makes servers and toolsets those of opt; servers that did not change
-// keep their connections, and clients theirs. Other options need a new Gateway.
+// Reload makes servers, toolsets and the form of refusals those of opt; servers that
+// did not change keep their connections, and clients theirs. Other options need a new
+// Gateway.
 func (g *Gateway) Reload(opt Options) error {
 	g.reloadMu.Lock()
 	defer g.reloadMu.Unlock()
@@ -142,6 +144,7 @@ func (g *Gateway) Reload(opt Options) error {
 	if opt.NoPrefix != g.noPrefix {
 		return durward.Errorf(durward.Conflict, "reload", "a change of prefix renames every tool and needs a restart")
 	}
+	g.refusals.Store(opt.Refusals == RefusalResult)
 	changed := g.finder.apply(opt.lazyRoutes())
 	err := g.set.Apply(opt.servers(), opt.toolsets())
 	for _, route := range changed {

@@ -57,7 +57,7 @@ func (g *Gateway) unapproved(p *passage, d *durward.Decision, cause string) exch
 
 // refusal is the one form of a refusal on every entrance.
 func (g *Gateway) refusal(p *passage, code int, message string, data []wire.Member) exchange.Reply {
-	if g.refusals == RefusalResult && p.in.Method == wire.MethodToolsCall {
+	if g.refusals.Load() && p.in.Method == wire.MethodToolsCall {
 		return toolError(p, message)
 	}
 	return exchange.Fail(&wire.CodeError{Code: code, Message: message, Data: wire.AppendObject(nil, nil, nil, data...)})
