@@ -54,8 +54,9 @@ const schemeName = "token"
 func securityScheme() object {
 	return object{
 		"type": "http", "scheme": "bearer",
-		"description": "By TCP only; on the unix socket the kernel says who calls. The tokens stand in the state directory: api-token has the " +
-			"scope operate, which includes read, and api-token-read the scope read. Each operation names the scope that it takes.",
+		"description": "By TCP; on the unix socket the kernel says who calls, and only the scope approve takes a token. The tokens stand in the state " +
+			"directory: api-token has the scope operate, api-token-read the scope read, and approver-token the scope approve. The first and the last " +
+			"include read, and neither the other. Each operation names the scope that it takes.",
 	}
 }
 

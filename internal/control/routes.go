@@ -29,8 +29,9 @@ type query struct{ name, doc string }
 
 // routes is the whole service API. What only shows needs [Read]; what changes,
 // calls, reads what the caller names, or keeps the service busy needs [Operate].
+// What answers for people needs [Approve].
 func routes() []route {
-	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), policyRoutes())
+	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), approvalRoutes(), policyRoutes())
 }
 
 func serviceRoutes() []route {

@@ -27,6 +27,12 @@ func TestScopes(t *testing.T) {
 		{granted: control.Operate, path: "/api/v1/runtime/profile?seconds=0", status: http.StatusBadRequest},
 		{granted: control.Read, path: "/api/v1/nothing", status: http.StatusNotFound},
 		{granted: "", path: "/api/v1/nothing", status: http.StatusForbidden},
+		{granted: control.Approve, path: "/api/v1/openapi.json", status: http.StatusOK},
+		{granted: control.Approve, path: "/api/v1/runtime/profile?seconds=0", status: http.StatusForbidden, header: `Bearer error="insufficient_scope", scope="operate"`},
+		{granted: control.Approve, path: "/api/v1/approvals/abcd", status: http.StatusNotFound},
+		{granted: control.Operate, path: "/api/v1/approvals/abcd", status: http.StatusForbidden, header: `Bearer error="insufficient_scope", scope="approve"`},
+		{granted: control.Read, path: "/api/v1/approvals/events", status: http.StatusForbidden, header: `Bearer error="insufficient_scope", scope="approve"`},
+		{granted: "admin", path: "/api/v1/approvals/abcd", status: http.StatusForbidden},
 		{err: durward.Errorf(durward.Unauthenticated, "", "who?"), path: "/api/v1/nothing", status: http.StatusUnauthorized, header: "Bearer"},
 	} {
 		h := control.New(control.Options{Authorize: func(*http.Request) (durward.Caller, control.Scope, error) {

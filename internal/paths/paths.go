@@ -28,6 +28,13 @@ func APIToken() string { return filepath.Join(State(), "api-token") }
 // API for looking only (0600).
 func APIReadToken() string { return filepath.Join(State(), "api-token-read") }
 
+// ApproverToken returns the path of the file that holds the credential of who
+// answers questions (0600). No client and no sandbox is given it.
+func ApproverToken() string { return filepath.Join(State(), "approver-token") }
+
+// Guard returns the path of the database of grants and pins (0600).
+func Guard() string { return filepath.Join(State(), "guard.db") }
+
 // SealKeys returns the path of the file that holds the keys with which the
 // service seals what clients carry for it (0600).
 func SealKeys() string { return filepath.Join(State(), "seal.keys") }
