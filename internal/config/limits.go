@@ -8,7 +8,8 @@ import (
 
 // Limits bound what callers and servers can use up. Sizes are in bytes. What
 // each means, its bounds and its default are said at the field of the same name
-// in limitsFile. Those of the ledger are in [Ledger].
+// in limitsFile. Those of the ledger are in [Ledger], those of approvals in
+// [ApprovalLimits].
 type Limits struct {
 	Message           int
 	Header            int
@@ -50,6 +51,14 @@ type Limits struct {
 	Schema       int
 	Description  int
 	Instructions int
+}
+
+// ApprovalLimits bound what waits for people, and what is remembered of their
+// answers.
+type ApprovalLimits struct {
+	Most   int           // limits.approvals
+	Life   time.Duration // limits.approval_life
+	Grants int           // limits.grants
 }
 
 // limitsFile is the shape of limits. Every error that reports one of these
@@ -171,6 +180,18 @@ type limitsFile struct {
 	// 1KiB to 64MiB, default 16KiB.
 	Instructions yamlx.Size `yaml:"instructions" min:"1KiB" max:"64MiB"`
 
+	// Approvals.
+
+	// Approvals bounds the calls of one principal that wait for a person's answer;
+	// then calls that a rule asks about are denied. 1 to 10000, default 64.
+	Approvals int `yaml:"approvals" min:"1" max:"10000"`
+	// ApprovalLife is the longest that such a call waits, whatever its rule says. 1s
+	// to 24h, default 5m.
+	ApprovalLife time.Duration `yaml:"approval_life" min:"1s" max:"24h"`
+	// Grants bounds the remembered answers for one principal, and those for one
+	// session. 1 to 100000, default 1000.
+	Grants int `yaml:"grants" min:"1" max:"100000"`
+
 	// The ledger.
 
 	// LedgerQueue bounds the records that wait to be written; then calls wait. 64 to
@@ -227,6 +248,10 @@ func defaultLimits() limitsFile {
 		Description:  64 << 10,
 		Instructions: 16 << 10,
 
+		Approvals:    64,
+		ApprovalLife: 5 * time.Minute,
+		Grants:       1000,
+
 		LedgerQueue: 8192,
 		LedgerWait:  5 * time.Second,
 		LedgerBody:  10 << 20,
@@ -276,4 +301,8 @@ func (l *limitsFile) limits() Limits {
 		Description:  int(l.Description),
 		Instructions: int(l.Instructions),
 	}
+}
+
+func (l *limitsFile) approvals() ApprovalLimits {
+	return ApprovalLimits{Most: l.Approvals, Life: l.ApprovalLife, Grants: l.Grants}
 }
