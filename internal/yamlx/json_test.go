@@ -1,0 +1,40 @@
+package yamlx_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"durward/internal/yamlx"
+)
+
+func TestAValueBecomesJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		"v: {a: 1, b: [x, 'y', true, null, 1.5, 12345678901234567890], c: 2027-01-01}": `{"a":1,"b":["x","y",true,null,1.5,12345678901234567890],"c":"2027-01-01"}`,
+		"v: \"a\\\"b\"":           `"a\"b"`,
+		"v: 010":                  "",
+		"v: .inf":                 "",
+		"v: {1: a}":               "",
+		"v: {a: 1, a: 2}":         "",
+		"v: &x [*x]":              "",
+		"w: 1":                    "",
+		"v: !!str 1":              "",
+		"w: &x {a: b}\nv: [*x]\n": `[{"a":"b"}]`,
+	} {
+		s := yamlx.Parse("f", []byte(text), yamlx.Limits{})
+		got, ok := s.JSON(yamlx.Path{"v"})
+		if ok != (want != "") || ok && string(got) != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, ok, want)
+		}
+	}
+}
+
+func FuzzJSON(f *testing.F) {
+	f.Add("v: {a: [1, 2.5, x], b: {c: null}}")
+	f.Add("v: &a [*a]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s := yamlx.Parse("f", []byte(text), yamlx.Limits{})
+		if got, ok := s.JSON(yamlx.Path{"v"}); ok && !json.Valid(got) {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
