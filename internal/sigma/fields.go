@@ -158,23 +158,20 @@ func plain(step string) bool {
 	return identifier.MatchString(step) && !strings.Contains(reserved, " "+step+" ")
 }
 
-// there writes in CEL that a path has a value. Below what is JSON every step is
+// there writes in CEL that a path has a value: true or false, never absent, so that
+// "not" around a comparison is what Sigma says. Below what is JSON every step is
 // looked at first: a text has no members, and asking one is an error.
 func (t target) there() string {
-	if t.kind != jsonKind {
-		return "has(" + t.expression() + ")"
-	}
-	parts := []string{"has(" + expression(t.path[:t.open]) + ")"}
-	for i := t.open; i < len(t.path); i++ {
-		above, step := expression(t.path[:i]), t.path[i]
-		if i > t.open || t.result { // arguments are an object, if there are any
-			parts = append(parts, "type("+above+") == map")
+	var parts []string
+	for i := t.open; i <= len(t.path); i++ {
+		x := expression(t.path[:i])
+		if i < len(t.path) {
+			if i > t.open || t.result { // arguments are an object, if there are any
+				parts = append(parts, "!absent("+x+")", "type("+x+") == map")
+			}
+			continue
 		}
-		if plain(step) {
-			parts = append(parts, "has("+above+"."+step+")")
-		} else {
-			parts = append(parts, quote(step)+" in "+above)
-		}
+		parts = append(parts, "!absent("+x+")")
 	}
 	return strings.Join(parts, " && ")
 }

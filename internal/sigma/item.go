@@ -26,6 +26,8 @@ func check(to target, tests []test) (wrong string) {
 func (t *test) fits(to target) string {
 	name := to.expression()
 	switch {
+	case t.op == "cidr" && name != "http.ip":
+		return name + " is no address; cidr can be translated for http.ip only"
 	case t.op == "exists" || t.op == "absent" || t.op == "null" || to.kind == jsonKind:
 		return ""
 	case (to.kind == number || to.kind == fraction) && t.number == "":
@@ -34,8 +36,6 @@ func (t *test) fits(to target) string {
 		return name + " is true or false, and nothing else"
 	case (to.kind == text || to.kind == texts) && (t.op == "<" || t.op == "<=" || t.op == ">" || t.op == ">="):
 		return name + " is a text, and not a number"
-	case t.op == "cidr" && name != "http.ip":
-		return name + " is no address; cidr can be translated for http.ip and for JSON"
 	}
 	return ""
 }
@@ -122,7 +122,7 @@ func (t target) compare(with *test) string {
 
 func (t *test) onText(x string) string {
 	if t.op == "cidr" {
-		return `(isIP(` + x + `) && cidr(` + quote(t.prefix.String()) + `).containsIP(ip(` + x + `)))`
+		return "cidr(" + x + ", " + quote(t.prefix.String()) + ")"
 	}
 	return x + ".matches(" + quote(t.expression()) + ")"
 }
