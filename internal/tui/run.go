@@ -63,6 +63,7 @@ type (
 	beginMsg struct{}                       // all questions that are open follow
 	eventMsg struct{ client.ApprovalEvent } // one
 	endMsg   struct{ err error }            // the service does not tell any more
+	tickMsg  struct{}                       // a second went by
 )
 
 // watch tells the screen what happens, for as long as there is a service.
