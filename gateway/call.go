@@ -109,7 +109,7 @@ func (g *Gateway) decide(ctx context.Context, p *passage) durward.Decision {
 		g.log.WarnContext(ctx, "policy could not decide; the call is blocked", "call", p.call.ID, "error", err)
 		return undecided(&d)
 	}
-	return d
+	return p.withhold(d)
 }
 
 // undecided is what comes of a call for which policy failed.

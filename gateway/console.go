@@ -133,10 +133,11 @@ func (g *Gateway) Items(ctx context.Context, caller durward.Caller, route durwar
 	}
 	items, call := []Item{}, durward.Call{Caller: caller, Route: route}
 	for e := range view.Entries(k) {
-		if !g.mayUse(&call, usesOf(k), e) {
+		risk, may := g.riskOf(&call, usesOf(k), e)
+		if !may {
 			continue
 		}
-		items = append(items, Item{Kind: name, Offered: e.Offered, Server: e.Server, Native: e.Name, Risk: e.Risk, Raw: e.AppendOffered(nil)})
+		items = append(items, Item{Kind: name, Offered: e.Offered, Server: e.Server, Native: e.Name, Risk: risk, Raw: e.AppendOffered(nil)})
 	}
 	return items, nil
 }

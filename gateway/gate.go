@@ -16,7 +16,8 @@ type Decider interface {
 	DecideResult(ctx context.Context, call *durward.Call, result []byte) (durward.Decision, error)
 	// Visible reports whether something is listed for the caller: false for what
 	// Decide would block whatever the arguments are. call has the method that uses
-	// what is listed (tools/call, prompts/get, resources/read) and no params.
+	// what is listed (tools/call, prompts/get, resources/read) and no params. It may
+	// correct call.Risk as Decide does.
 	Visible(caller *durward.Caller, call *durward.Call) bool
 }
 

@@ -42,6 +42,7 @@ type Options struct {
 	Recorder Recorder     // default: nothing is recorded, and Status says so
 	Approver Approver     // default: nobody can be asked, so what needs an approval is refused
 	Refusals Refusal      // default: RefusalError
+	Pins     Pins         // default: nothing that servers offer is held
 	Observer Observer     // default: nobody is told
 	Log      *slog.Logger // default: discard
 
@@ -114,10 +115,12 @@ func New(opt Options) (*Gateway, error) {
 	reach.Dials = &g.dials
 	opener, launcher := federation.NewOpener(reach)
 	g.launcher = launcher
+	offer := opt.Limits.catalog()
+	offer.Pins = opt.Pins
 	g.set = federation.New(federation.Options{
 		Redact: opt.Redact,
 		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel,
-		Upstream: opt.Limits.upstream(), Catalog: opt.Limits.catalog(), Log: opt.Log, State: g.stateChanged,
+		Upstream: opt.Limits.upstream(), Catalog: offer, Log: opt.Log, State: g.stateChanged,
 		TaskStatus: g.taskStatus,
 	})
 	edges, err := newEdges((*core)(g), opt)

@@ -139,8 +139,15 @@ func (g *Gateway) permitted(p *passage, use string) func(*catalog.Entry) bool {
 
 // mayUse reports whether the caller of a request may use what is listed, in some way.
 func (g *Gateway) mayUse(call *durward.Call, use string, e *catalog.Entry) bool {
+	_, may := g.riskOf(call, use, e)
+	return may
+}
+
+// riskOf says the same, and which risk what is listed has.
+func (g *Gateway) riskOf(call *durward.Call, use string, e *catalog.Entry) (durward.Risk, bool) {
 	would := *call
 	would.Method, would.Params, would.Arguments = use, nil, nil
-	would.Server, would.Name, would.FullName, would.Risk, would.Tool = e.Server, e.Name, e.Offered, e.Risk, nil
-	return g.decider.Visible(&would.Caller, &would)
+	would.Server, would.Name, would.FullName, would.Risk, would.Tool = e.Server, e.Name, e.Offered, e.Risk, e.Tool
+	visible := g.decider.Visible(&would.Caller, &would)
+	return would.Risk, visible
 }

@@ -242,6 +242,7 @@ func orStarting(reason string) string {
 func (p *passage) aim(entry *catalog.Entry) {
 	p.to = target{server: entry.Server, entry: entry}
 	p.call.Server, p.call.Name, p.call.FullName, p.call.Risk = entry.Server, entry.Name, entry.Offered, entry.Risk
+	p.call.Tool = entry.Tool
 }
 
 // aimAt notes the resource, or template, that a request is for.

@@ -291,7 +291,7 @@ func (g *Gateway) describeTool(ctx context.Context, p *passage, _ exchange.Strea
 		}
 		entry, ok = view.Tool(name)
 	}
-	if visible := g.visible(p); !ok || visible != nil && !visible(entry) {
+	if visible := g.visible(p); !ok || entry.Held != "" || visible != nil && !visible(entry) {
 		return g.ownText(p, "unknown tool "+name+"; search for what it should do", true)
 	}
 	return g.ownText(p, string(entry.AppendOffered(nil)), false)

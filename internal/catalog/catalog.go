@@ -106,12 +106,12 @@ func (c *Catalog) admits(name string, members map[string]*member) error {
 func (c *Catalog) declared(spec *durward.Server, r *rules) *member {
 	old := c.members[spec.Name]
 	if old == nil {
-		return newMember(spec, r, nil, c.naming)
+		return newMember(spec, r, nil, nil, c.naming)
 	}
 	if old.rules.same(r) {
 		return old
 	}
-	return newMember(spec, r, old.stock, c.naming)
+	return newMember(spec, r, old.stock, old.holds, c.naming)
 }
 
 var toolsetName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
@@ -156,6 +156,9 @@ func (c *Catalog) Put(s Snapshot) Change {
 		return Change{}
 	}
 	st := readSnapshot(&c.opt, &s, old.stock)
+	if c.opt.Pins != nil {
+		c.opt.Pins.Observe(st.surface(&s)) // before anybody is offered it
+	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,11 +175,25 @@ func (c *Catalog) Drop(server string) Change {
 // restock gives a member another stock. The caller holds mu.
 func (c *Catalog) restock(server string, st *stock) Change {
 	old := c.members[server]
-	if old == nil || old.stock.same(st) {
+	if old == nil {
 		return Change{}
 	}
-	c.members[server] = newMember(&old.spec, old.rules, st, c.naming)
+	holds := c.holdsOf(server, st)
+	if old.stock.same(st) && old.holds.same(holds) {
+		return Change{}
+	}
+	c.members[server] = newMember(&old.spec, old.rules, st, holds, c.naming)
 	return c.rebuild()
+}
+
+// Repin looks anew at what of a server is held, after somebody decided about it.
+func (c *Catalog) Repin(server string) Change {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.members[server]; old != nil {
+		return c.restock(server, old.stock)
+	}
+	return Change{}
 }
 
 // Missing notes that a server is not ready, so that lists say so under

@@ -26,7 +26,9 @@ func (v *View) Describe(a Audience) (capabilities []byte, instructions string) {
 	d := &v.about[a]
 	d.once.Do(func() {
 		if st := v.single(); st != nil {
-			d.capabilities, d.instructions = v.ownCapabilities(st, a), st.instructions
+			if d.capabilities = v.ownCapabilities(st, a); !v.parts[0].member.holds.instructions() {
+				d.instructions = st.instructions
+			}
 			return
 		}
 		d.capabilities = v.mergedCapabilities(a)

@@ -14,6 +14,12 @@ type Entry struct {
 	*Item
 	Offered string       // name, uri or uriTemplate on this route
 	Risk    durward.Risk // of a tool: the operator's floor, raised by the tool's own hints; else RiskUnset
+	// Tool is what its server says of a tool; nil for everything else. It is shared
+	// and must not be changed.
+	Tool *durward.Tool
+	// Held says why it is neither listed nor may be used until somebody accepts it;
+	// "" when it is offered.
+	Held string
 
 	edits []wire.Edit // what makes the offered form of Raw, ascending
 	alias bool        // Offered had to be made up

@@ -36,7 +36,7 @@ type section struct{ server, heading, text string }
 
 func (v *View) section(p part) (section, bool) {
 	st := p.member.stock
-	if st == nil || strings.TrimSpace(st.instructions) == "" || v.toolset != nil && len(p.shelf.lists[Tool]) == 0 {
+	if st == nil || p.member.holds.instructions() || strings.TrimSpace(st.instructions) == "" || v.toolset != nil && len(p.shelf.lists[Tool]) == 0 {
 		return section{}, false
 	}
 	name := p.member.spec.Name

@@ -14,6 +14,7 @@ type Item struct {
 	Name   string   // the server's own: name, uri or uriTemplate
 	Raw    []byte   // the item's bytes, exactly as listed
 	Digest [32]byte // SHA-256 of Raw
+	Hash   string   // SHA-256, in hex, of the canonical form of Raw; empty for resources
 
 	// HeaderParams are the arguments of a tool that clients of the modern era
 	// mirror in HTTP headers (x-mcp-header of its inputSchema).
@@ -27,6 +28,7 @@ type Item struct {
 	destructive, readOnly, openWorld bool // hints; nobody's proof
 	wantsTask                        bool // execution.taskSupport is "required"
 
+	annotations wire.Span   // of a tool: value of annotations
 	key         wire.Span   // value of name, uri or uriTemplate
 	description wire.Span   // value of description
 	ui          []wire.Span // values of the UI resource's URI
@@ -109,6 +111,9 @@ func (r *reader) item(k Kind, raw []byte, old map[[sha256.Size]byte]*Item) (it *
 	if k == Template {
 		it.pattern = parseTemplate(it.Name)
 	}
+	if k != Resource {
+		it.Hash = hashOf(raw)
+	}
 	it.flaw = flawOf(it, &m)
 	r.report(it)
 	return it, ""
@@ -143,6 +148,7 @@ func (it *Item) tool(m *members) string {
 		return "its inputSchema is no object"
 	}
 	annotations := m.annotations.Of(it.Raw)
+	it.annotations = m.annotations
 	it.destructive = string(wire.Get(annotations, "destructiveHint")) == "true"
 	it.readOnly = string(wire.Get(annotations, "readOnlyHint")) == "true"
 	it.openWorld = string(wire.Get(annotations, "openWorldHint")) == "true"

@@ -17,6 +17,9 @@ type Options struct {
 	TTL       time.Duration // how long a modern client may keep a list; default 5 s; negative: not at all
 	Info      []byte        // raw serverInfo that modern results carry in `_meta`; nil: none
 
+	// Pins knows what servers offered before. Default: nothing is held.
+	Pins Pins
+
 	InstructionsCap int // bytes of merged instructions; default 16 KiB
 
 	MaxItems       int // tools of one server, and its prompts, and its resources; default 10,000

@@ -99,20 +99,22 @@ func (s *shelf) lookup(k Kind, name string) *Entry {
 // template returns the first template that uri may be an expansion of. A server
 // whose templates cost too much to compare has none for this URI.
 func (s *shelf) template(uri string) *Entry {
-	if len(uri) > maxMatched || len(s.lists[Template]) == 0 {
+	if len(uri) > maxMatched || len(s.lists[Template])+len(s.held[Template]) == 0 {
 		return nil
 	}
 	uri = normalURI(uri)
 	left := maxMatching
-	for _, e := range s.lists[Template] {
-		if !e.pattern.begins(uri) {
-			continue
-		}
-		if left -= len(uri) * len(e.pattern); left < 0 {
-			return nil
-		}
-		if e.pattern.match(uri) {
-			return e
+	for _, list := range [][]*Entry{s.lists[Template], s.held[Template]} {
+		for _, e := range list {
+			if !e.pattern.begins(uri) {
+				continue
+			}
+			if left -= len(uri) * len(e.pattern); left < 0 {
+				return nil
+			}
+			if e.pattern.match(uri) {
+				return e
+			}
 		}
 	}
 	return nil

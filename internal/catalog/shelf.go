@@ -19,6 +19,7 @@ const (
 // shelf is what one server offers in one naming. It never changes.
 type shelf struct {
 	lists    [kinds][]*Entry
+	held     [kinds][]*Entry          // not in lists; they can be found, so that who asks for one is told
 	index    [kinds]map[string]*Entry // tools and prompts by Offered, resources and templates by Name
 	digests  [kinds][sha256.Size]byte // of the lists
 	linked   map[string]bool          // not nil in a toolset: the only resources that can be read
@@ -28,11 +29,11 @@ type shelf struct {
 	problems []string
 }
 
-func newShelf(n naming, server string, st *stock, r *rules) *shelf {
+func newShelf(n naming, server string, st *stock, r *rules, h *holds) *shelf {
 	s := &shelf{}
 	var bad problems
 	for k := range Kind(kinds) {
-		l := labeller{naming: n, server: server, rules: r, stock: st, problems: &bad}
+		l := labeller{naming: n, server: server, rules: r, stock: st, holds: h, problems: &bad}
 		s.set(k, l.entries(k, st.items[k]))
 	}
 	s.problems = bad.all()
@@ -40,11 +41,15 @@ func newShelf(n naming, server string, st *stock, r *rules) *shelf {
 }
 
 // set puts a list on the shelf.
-func (s *shelf) set(k Kind, entries []*Entry) {
+func (s *shelf) set(k Kind, all []*Entry) {
+	entries := all
+	if s.held[k] = onHold(all); s.held[k] != nil {
+		entries = offered(all)
+	}
 	s.lists[k] = entries
 	s.digests[k] = digestOf(entries)
-	s.index[k] = make(map[string]*Entry, len(entries))
-	for _, e := range entries {
+	s.index[k] = make(map[string]*Entry, len(all))
+	for _, e := range all {
 		key := e.Offered
 		if k == Resource || k == Template {
 			key = e.Name
@@ -82,9 +87,11 @@ func (s *shelf) setTools(entries []*Entry) {
 func (s *shelf) subset(globs []string) *shelf {
 	sub := &shelf{linked: map[string]bool{}}
 	var tools, resources []*Entry
-	for _, e := range s.lists[Tool] {
-		if matchAny(globs, e.Offered) {
-			tools = append(tools, e)
+	for _, list := range [][]*Entry{s.lists[Tool], s.held[Tool]} {
+		for _, e := range list {
+			if matchAny(globs, e.Offered) {
+				tools = append(tools, e)
+			}
 		}
 	}
 	sub.set(Tool, tools)
@@ -108,6 +115,7 @@ type labeller struct {
 	server   string
 	rules    *rules
 	stock    *stock
+	holds    *holds
 	problems *problems
 }
 
@@ -131,7 +139,10 @@ func (l *labeller) entries(k Kind, items []*Item) []*Entry {
 }
 
 func (l *labeller) entry(it *Item) Entry {
-	e := Entry{Item: it, Offered: it.Name, Risk: riskOf(it, l.rules.risk), task: taskUseOf(it, l.stock)}
+	e := Entry{Item: it, Offered: it.Name, Risk: riskOf(it, l.rules.risk), Held: l.holds.of(it), task: taskUseOf(it, l.stock)}
+	if it.Kind == Tool {
+		e.Tool = &durward.Tool{Annotations: it.annotations.Of(it.Raw), Hash: it.Hash, Floor: l.rules.risk}
+	}
 	switch {
 	case l.naming == untouched:
 	case it.Kind == Tool || it.Kind == Prompt:
@@ -218,6 +229,9 @@ func (l *labeller) collision(loser, winner *Entry) {
 
 // beats reports whether e rather than other has the name they share.
 func beats(e, other *Entry) bool {
+	if (e.Held == "") != (other.Held == "") {
+		return e.Held == "" // who comes later takes no name away before it was accepted
+	}
 	if e.alias != other.alias {
 		return other.alias
 	}
@@ -229,18 +243,19 @@ type member struct {
 	spec   durward.Server
 	rules  *rules
 	stock  *stock // nil until the server was read
+	holds  *holds // of stock
 	merged *shelf // for aggregates and toolsets
 	own    *shelf // for the route to this server
 }
 
-func newMember(spec *durward.Server, r *rules, st *stock, n naming) *member {
-	m := &member{spec: *spec, rules: r, stock: st}
+func newMember(spec *durward.Server, r *rules, st *stock, h *holds, n naming) *member {
+	m := &member{spec: *spec, rules: r, stock: st, holds: h}
 	if st == nil {
 		st = &stock{}
 	}
-	m.own = newShelf(untouched, spec.Name, st, r)
+	m.own = newShelf(untouched, spec.Name, st, r, h)
 	if m.merged = m.own; n == prefixed || len(r.rename) > 0 {
-		m.merged = newShelf(n, spec.Name, st, r)
+		m.merged = newShelf(n, spec.Name, st, r, h)
 	}
 	return m
 }
@@ -250,6 +265,7 @@ func (m *member) problems() []string {
 	var all []string
 	if m.stock != nil {
 		all = append(all, m.stock.problems...)
+		all = append(all, m.holds.problems(m)...)
 	}
 	return append(all, m.merged.problems...) // no name collides on the server's own route
 }

@@ -21,6 +21,7 @@ type Snapshot struct {
 	Instructions string
 	Era          wire.Era
 	Complete     bool // every list was read to its end
+	Overlay      bool // what it lists to legacy clients besides, where that differs
 }
 
 func (s *Snapshot) items(k Kind) [][]byte {

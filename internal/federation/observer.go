@@ -22,6 +22,7 @@ func (o *observer) Catalog(server string, l *upstream.Listing) {
 	snapshot := catalog.Snapshot{
 		Server: server, Tools: l.Tools, Prompts: l.Prompts, Resources: l.Resources, Templates: l.Templates,
 		Capabilities: l.Capabilities, Info: l.Info, Instructions: l.Instructions, Era: l.Era, Complete: l.Complete,
+		Overlay: l.Overlay,
 	}
 	if l.Overlay {
 		s.offer.overlay(snapshot)

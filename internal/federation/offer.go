@@ -138,6 +138,13 @@ func (o *offer) split() {
 	o.legacy.Store(c)
 }
 
+// repin looks anew at what of a server is held. Listeners hear of it if lists change.
+func (o *offer) repin(server string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_ = o.each(func(c *catalog.Catalog) (catalog.Change, error) { return c.Repin(server), nil }) // Repin has no error
+}
+
 // missing says that a server is not there and why; with "" that it is.
 func (o *offer) missing(server, state, reason string) {
 	o.mu.Lock()

@@ -210,6 +210,18 @@ func (s *Set) Status() []durward.ServerStatus {
 	return out
 }
 
+// Repin looks anew at what of a server is held, after somebody decided about it; of
+// all servers without a name.
+func (s *Set) Repin(server string) {
+	if server != "" {
+		s.offer.repin(server)
+		return
+	}
+	for _, spec := range s.Specs() {
+		s.offer.repin(spec.Name)
+	}
+}
+
 // SetLevel asks the legacy servers for log messages from level upwards.
 func (s *Set) SetLevel(level string) {
 	s.mu.Lock()

@@ -156,6 +156,26 @@ func (b *Book) Pin(server, kind, name, hash string) State {
 	return t.state(f, b.holdFirst.Load())
 }
 
+// Held says why a definition must not reach clients until somebody accepts it, ""
+// if it may.
+func (b *Book) Held(server, kind, name, hash string) string {
+	switch b.Pin(server, kind, name, hash) {
+	case Accepted, First:
+		return ""
+	case Rejected:
+		return "it was rejected"
+	case Changed:
+		return "it is not what it was, and nobody accepted the change"
+	case Held:
+		if b.holdFirst.Load() {
+			return "nobody accepted it yet"
+		}
+		return "it came after its server was seen first, and nobody accepted it"
+	default:
+		return "nothing is recorded of its server"
+	}
+}
+
 // Observe takes what a server offers now, before anybody is offered it.
 func (b *Book) Observe(s durward.Surface) {
 	if b.own[s.Server] {
