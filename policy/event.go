@@ -132,6 +132,13 @@ func EventOf(call *durward.Call, result []byte) Event {
 		ev.Args, ev.Prompt = call.Arguments, call.Name
 	case wire.MethodResourcesRead, wire.MethodSubscribe, wire.MethodUnsubscribe:
 		ev.Resource = call.Name
+	case wire.MethodElicit, wire.MethodSampling, wire.MethodRootsList:
+		ev.Input = EventInput{Method: call.Method}
+		ev.Input.Mode, _ = wire.Unquote(wire.Get(call.Params, "mode"))
+		ev.Input.URL, _ = wire.Unquote(wire.Get(call.Params, "url"))
+		if ev.Input.Mode == "" && call.Method == wire.MethodElicit {
+			ev.Input.Mode = "form" // what a server that names none means
+		}
 	}
 	return ev
 }

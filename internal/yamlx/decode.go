@@ -23,7 +23,8 @@ import (
 //
 // Bounds and enum of a list or mapping hold for its elements. Types: string,
 // [Text], bool, integers, float64, [Size], time.Duration, anything with
-// UnmarshalText, slices, maps with string keys, structs, and pointers to these.
+// UnmarshalText, slices, maps with string keys, structs, and pointers to these; and
+// [Any], which is left alone.
 // A null is an empty list, mapping or struct and an error elsewhere.
 func (s *Source) Decode(out any) {
 	if s.root == nil {
@@ -49,6 +50,9 @@ type decoder struct {
 
 // value decodes n into v. last is the last line that can belong to n.
 func (d *decoder) value(n *yaml.Node, v reflect.Value, path Path, r rules, last int) {
+	if v.Type() == reflect.TypeFor[Any]() {
+		return
+	}
 	if n = resolve(n); !d.admit(n, path) {
 		return
 	}

@@ -7,6 +7,9 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
+// Any is a value of any shape. Decode leaves it alone; [Source.JSON] reads it.
+type Any struct{}
+
 // JSON returns the value at path as JSON, for values whose shape is others' business.
 // Keys keep their order. ok is false if there is no such value, or if it has no
 // equivalent (a key that is no text or is there twice, a number such as .inf, a

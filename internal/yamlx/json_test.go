@@ -28,6 +28,23 @@ func TestAValueBecomesJSON(t *testing.T) {
 	}
 }
 
+func TestAValueOfAnyShapeIsLeftAlone(t *testing.T) {
+	var out struct {
+		A yamlx.Any `yaml:"a"`
+		B []struct {
+			C yamlx.Any `yaml:"c,required"`
+		} `yaml:"b"`
+	}
+	s := yamlx.Parse("f", []byte("a: [1, {x: 2}]\nb: [{c: text}, {c: {d: 1}}, {c: null}]\n"), yamlx.Limits{})
+	s.Decode(&out)
+	if err := s.Err(); err != nil || len(out.B) != 3 {
+		t.Fatal(err, out)
+	}
+	if got, ok := s.JSON(yamlx.Path{"b", "1", "c"}); !ok || string(got) != `{"d":1}` {
+		t.Errorf("%s", got)
+	}
+}
+
 func FuzzJSON(f *testing.F) {
 	f.Add("v: {a: [1, 2.5, x], b: {c: null}}")
 	f.Add("v: &a [*a]\n")
