@@ -26,19 +26,13 @@ type conn struct {
 // dial opens a connection to a file that is there. Settings are those of every
 // connection that writes.
 func dial(path, sync string, busy time.Duration, cache int) (*conn, error) {
-	return connect(path, url.Values{
-		"mode":       {"rw"}, // never makes a file
-		"_defensive": {"1"},
-		"_error_rc":  {"1"},
-		"_dqs":       {"0"},
-		"_pragma": {
-			"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")",
-			"journal_mode(wal)", "synchronous(" + sync + ")",
-			"wal_autocheckpoint(" + strconv.Itoa(checkpointPages) + ")", "journal_size_limit(" + strconv.Itoa(walLimit) + ")",
-			"cache_size(" + strconv.Itoa(-cache) + ")",
-			// A damaged page is noticed when it is read, and a file is data, not a program.
-			"cell_size_check(1)", "trusted_schema(0)", "foreign_keys(0)",
-		},
+	return openNative(path, []string{
+		"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")",
+		"journal_mode(wal)", "synchronous(" + sync + ")",
+		"wal_autocheckpoint(" + strconv.Itoa(checkpointPages) + ")", "journal_size_limit(" + strconv.Itoa(walLimit) + ")",
+		"cache_size(" + strconv.Itoa(-cache) + ")",
+		// A damaged page is noticed when it is read, and a file is data, not a program.
+		"cell_size_check(1)", "trusted_schema(0)", "foreign_keys(0)",
 	})
 }
 

@@ -12,11 +12,15 @@ import (
 
 // codeOf returns SQLite's primary result code of an error, -1 if there is none.
 func codeOf(err error) int {
-	var failure *sqlite.Error
-	if !errors.As(err, &failure) {
-		return -1
+	var driven *sqlite.Error
+	var own *nativeError
+	switch {
+	case errors.As(err, &own):
+		return own.Code() & 0xff
+	case errors.As(err, &driven):
+		return driven.Code() & 0xff
 	}
-	return failure.Code() & 0xff
+	return -1
 }
 
 // explain turns an error of SQLite into one that says what happened and what to do.

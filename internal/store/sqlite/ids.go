@@ -109,19 +109,19 @@ func microTime(v any) (t time.Time, ok bool) {
 	}
 }
 
-// textValue and bytesValue store what is empty as NULL.
-func textValue(s string) driver.Value {
-	if s == "" {
+// bytesValue stores what is zero as NULL.
+func bytesValue(b []byte) driver.Value {
+	if isZero(b) {
 		return nil
 	}
-	return s
+	return b
 }
 
-func bytesValue(b []byte) driver.Value {
+func isZero(b []byte) bool {
 	for _, c := range b {
 		if c != 0 {
-			return b
+			return false
 		}
 	}
-	return nil
+	return true
 }
