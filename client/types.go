@@ -116,6 +116,7 @@ type Progress struct {
 const (
 	EventServer = "server" // a server's state changed
 	EventLists  = "lists"  // what is offered changed
+	EventPins   = "pins"   // a server changed what it offers, and the change is held
 	EventReload = "reload" // the configuration was read anew, or could not be
 	EventLost   = "lost"   // events were lost, because the reader was slow
 )
@@ -126,6 +127,7 @@ type Event struct {
 	At     time.Time             `json:"at"`
 	Server *durward.ServerStatus `json:"server,omitempty"` // of server events
 	List   string                `json:"list,omitempty"`   // of lists events: tools, prompts or resources
+	Pins   *PinsHeld             `json:"pins,omitempty"`   // of pins events
 	Reload *Reloaded             `json:"reload,omitempty"` // of reload events
 	Lost   int                   `json:"lost,omitempty"`   // of lost events: how many
 }

@@ -79,6 +79,7 @@ type Options struct {
 	Ledger        Ledger
 	Custody       Custody
 	Approvals     Approvals    // default: the routes of approvals say that there is none
+	Pins          Pins         // default: the routes of pins say that there are none
 	Policy        Policy       // default: the routes of policy say that there is none
 	Metrics       http.Handler // of /metrics, for who may read; default: there are none
 	// Watch has f called with what happens until stop is called. f does not block.

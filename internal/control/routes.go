@@ -31,7 +31,7 @@ type query struct{ name, doc string }
 // calls, reads what the caller names, or keeps the service busy needs [Operate].
 // What answers for people needs [Approve].
 func routes() []route {
-	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), approvalRoutes(), policyRoutes())
+	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), approvalRoutes(), pinRoutes(), policyRoutes())
 }
 
 func serviceRoutes() []route {
@@ -39,7 +39,7 @@ func serviceRoutes() []route {
 		{method: "GET", path: "/api/v1/status", id: "status", scope: Read, summary: "The state of the service and of its servers.",
 			answer: client.Status{}, serve: (*api).status},
 		{method: "GET", path: "/api/v1/events", id: "events", scope: Read, stream: "An event per change, of type Event; its name is the type.",
-			summary: "Server-sent events: states of servers, changed lists, reloads.", answer: client.Event{}, serve: (*api).events},
+			summary: "Server-sent events: states of servers, changed lists, definitions that are held, reloads.", answer: client.Event{}, serve: (*api).events},
 		{method: "GET", path: "/api/v1/config", id: "config", scope: Read, summary: "The configuration that runs, and where each value comes from.",
 			answer: client.Config{}, serve: (*api).config},
 		{method: "POST", path: "/api/v1/config/validate", id: "validate", scope: Operate, summary: "What would be wrong with a text as the user's configuration file.",
