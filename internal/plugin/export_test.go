@@ -10,9 +10,10 @@ func Detector(name string) func(text []byte) []Finding {
 		case nameSecrets:
 			return t.scanSecrets(text, t.words.find(nil, text), nil)
 		case nameInvisible:
-			return t.scanHidden(text, nil)
+			found, _ := t.scanHidden(text, nil)
+			return found
 		case namePII:
-			return t.scanPII(text, false, nil)
+			return t.scanPII(text, t.words.find(nil, text), false, nil)
 		}
 		return nil
 	}

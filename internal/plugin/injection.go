@@ -67,10 +67,11 @@ func scoreOf(f feature) float64 {
 	return 1 - left
 }
 
-// judgeText returns the features of a text whose words were found.
-func (t *tables) judgeText(text []byte, hits []hit) feature {
+// judgeText returns the features of a text whose words were found; odd: there are
+// characters that may be in disguise.
+func (t *tables) judgeText(text []byte, hits []hit, odd bool) feature {
 	f := t.signsIn(text, hits)
-	if f&featOverride == 0 && disguised(text) {
+	if odd && f&featOverride == 0 && disguised(text) {
 		clear := undisguise(text)
 		if g := t.signsIn(clear, t.words.find(nil, clear)); g&^f != 0 {
 			f |= g | featHidden

@@ -84,7 +84,7 @@ func (n *inspection) look(t *token, fixed bool) {
 		text = n.text
 	}
 	v := view{text: text, base: t.start}
-	if n.want&(wantSecrets|wantInjection) != 0 {
+	if n.want&^wantInvisible != 0 {
 		n.hits = n.t.words.find(n.hits[:0], text)
 	}
 	if n.want&wantSecrets != 0 {
@@ -92,15 +92,16 @@ func (n *inspection) look(t *token, fixed bool) {
 		n.take(t, &v, wantSecrets, fixed)
 	}
 	if n.want&wantPII != 0 {
-		n.found = n.t.scanPII(text, n.ip, n.found[:0])
+		n.found = n.t.scanPII(text, n.hits, n.ip, n.found[:0])
 		n.take(t, &v, wantPII, fixed)
 	}
-	n.found = n.t.scanHidden(text, n.found[:0])
+	var odd bool
+	n.found, odd = n.t.scanHidden(text, n.found[:0])
 	if len(n.found) > 0 {
 		n.hidden(t, &v, fixed)
 	}
 	if n.want&wantInjection != 0 && !t.name {
-		n.score |= n.t.judgeText(text, n.hits)
+		n.score |= n.t.judgeText(text, n.hits, odd)
 	}
 }
 

@@ -49,8 +49,8 @@ type hiddenScan struct {
 }
 
 // scanHidden appends what is hidden in the text. Neighbours of one kind are one
-// finding.
-func (t *tables) scanHidden(text []byte, found []Finding) []Finding {
+// finding. Odd says that there are bytes with which such characters begin.
+func (t *tables) scanHidden(text []byte, found []Finding) (_ []Finding, odd bool) {
 	s := hiddenScan{text: text, found: found}
 	first := len(found)
 	for i := 0; i < len(text); {
@@ -58,6 +58,7 @@ func (t *tables) scanHidden(text []byte, found []Finding) []Finding {
 			i++
 			continue
 		}
+		odd = true
 		kind, n := s.look(i)
 		if kind == hiddenNone {
 			i += n
@@ -69,7 +70,7 @@ func (t *tables) scanHidden(text []byte, found []Finding) []Finding {
 			break
 		}
 	}
-	return s.found
+	return s.found, odd
 }
 
 // hidden is an index into hiddenKinds.

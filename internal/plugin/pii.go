@@ -26,12 +26,16 @@ type piiScan struct {
 	t      *tables
 	text   []byte
 	ip     bool
+	calls  bool // a word for telephone is in the text
 	found  []Finding
 	groups [maxGroups]group
 }
 
-func (t *tables) scanPII(text []byte, ip bool, found []Finding) []Finding {
+func (t *tables) scanPII(text []byte, hits []hit, ip bool, found []Finding) []Finding {
 	s := piiScan{t: t, text: text, ip: ip, found: found}
+	for _, h := range hits {
+		s.calls = s.calls || t.entries[h.word].role == roleCall
+	}
 	s.emails()
 	s.numbers()
 	return s.found

@@ -11,14 +11,30 @@ const maxGroups = 12
 
 // numbers looks at every run of digits, and at those behind it that may belong to it.
 func (s *piiScan) numbers() {
-	for i := 0; i < len(s.text) && len(s.found) <= maxFindings; {
-		if c := s.text[i]; c < '0' || c > '9' {
+	text := s.text
+	for i := 0; i < len(text) && len(s.found) <= maxFindings; {
+		if c := text[i]; c < '0' || c > '9' {
 			i++
 			continue
 		}
-		n := s.collect(i)
-		i = s.number(n)
+		if i > 0 && s.t.sets[text[i-1]]&word != 0 && !s.mayBegin(i) {
+			for i < len(text) && s.t.sets[text[i]]&alnum != 0 { // the rest of a word: a hash, an identifier
+				i++
+			}
+			continue
+		}
+		i = s.number(s.collect(i))
 	}
+}
+
+// mayBegin reports whether a number may begin at i although a letter stands before
+// it: of an account, of a NIE, or of an escape in a text within a text.
+func (s *piiScan) mayBegin(i int) bool {
+	if i < 2 {
+		return s.text[i-1] >= 'X' && s.text[i-1] <= 'Z'
+	}
+	a, b := s.text[i-2], s.text[i-1]
+	return a == '\\' || b >= 'X' && b <= 'Z' || a >= 'A' && a <= 'Z' && b >= 'A' && b <= 'Z'
 }
 
 // collect fills groups with the digits from i on that have at most two signs

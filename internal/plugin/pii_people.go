@@ -272,12 +272,15 @@ func (s *piiScan) northAmerican(g []group) int {
 
 // called returns the end of a number behind a word for telephone, 0 if there is none.
 func (s *piiScan) called(g []group) int {
+	if !s.calls {
+		return 0
+	}
 	before := bytes.ToLower(s.text[max(0, g[0].start-24):g[0].start])
 	if len(before) > 0 && s.t.sets[before[len(before)-1]]&alnum != 0 {
 		return 0
 	}
 	spoken := false
-	for _, word := range [...]string{"tel", "phone", "mobil", "fax", "call ", "whatsapp", "handy", "telefon", "电话", "手机", "電話", "फ़ोन", "फोन", "هاتف", "тел", "☎", "📞", "móvil", "cell"} {
+	for _, word := range telephoneWords() {
 		if i := bytes.LastIndex(before, []byte(word)); i >= 0 && !bytes.ContainsAny(before[i:], "\n{}=<") {
 			spoken = true
 		}
@@ -293,4 +296,9 @@ func (s *piiScan) called(g []group) int {
 		return 0
 	}
 	return g[take-1].end
+}
+
+// telephoneWords are those behind which a number is one to call.
+func telephoneWords() []string {
+	return []string{"tel", "phone", "mobil", "fax", "call ", "whatsapp", "handy", "电话", "手机", "電話", "फ़ोन", "फोन", "هاتف", "тел", "☎", "📞", "móvil", "cell"}
 }

@@ -53,21 +53,25 @@ func (r *run) score() float64 {
 	return scoreOf(r.features)
 }
 
-// all runs the built-in plugins that look at texts together, then the others.
+// all runs the built-in plugins that look at texts together, then those of others,
+// then size, so that they see the whole, and last taint, which builds on all.
 func (r *run) all() error {
 	if err := r.inspect(); err != nil {
 		return err
 	}
 	for _, o := range r.list {
-		switch {
-		case o.name == nameSize:
-			r.bound(o)
-		case o.name == nameTaint:
-			r.taint(o)
-		case o.wasm != nil:
+		if o.wasm != nil {
 			if err := r.foreign(o); err != nil {
 				return err
 			}
+		}
+	}
+	for _, o := range r.list {
+		switch o.name {
+		case nameSize:
+			r.bound(o)
+		case nameTaint:
+			r.taint(o)
 		}
 	}
 	return nil

@@ -16,6 +16,9 @@ type Options struct {
 	// Plugins are those that are configured, by name. Built-in ones that are not can
 	// be named by rules all the same.
 	Plugins map[string]Config
+	// Cache of compiled modules, to be shared by the sets that follow one another.
+	// Default: none.
+	Cache *Cache
 	// Log hears of plugins that failed. Default: nobody.
 	Log *slog.Logger
 }
@@ -53,7 +56,7 @@ func New(opt Options) (*Set, error) {
 	for _, name := range append(Builtin(), own...) {
 		o, bad := check(name, configs[name])
 		if len(bad) == 0 && configs[name].WASM != "" {
-			if err := s.load(o, configs[name]); err != nil {
+			if err := s.load(o, configs[name], opt.Cache); err != nil {
 				bad = append(bad, err)
 			}
 		}

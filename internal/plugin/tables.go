@@ -35,6 +35,7 @@ const (
 	roleFormat role = iota
 	rolePattern
 	roleAssign
+	roleCall // before telephone numbers
 	roleSign // of an attempt to instruct the model
 )
 
@@ -57,6 +58,9 @@ func newTables() *tables {
 	}
 	for _, word := range assignWords() {
 		add(roleAssign, 0, word)
+	}
+	for _, word := range telephoneWords() {
+		add(roleCall, 0, word)
 	}
 	for i, sign := range signs() {
 		t.signGroups = append(t.signGroups, sign.group)

@@ -99,14 +99,17 @@ func (w *walker) read(t *token) {
 // closing returns where the string ends whose inside begins at i: the offset of
 // its closing quote, or the end of raw.
 func closing(raw []byte, i int) (end int, coded bool) {
-	for {
-		quote := bytes.IndexByte(raw[i:], '"')
-		if quote < 0 {
-			return len(raw), coded
+	for end = -1; ; {
+		if end < i {
+			quote := bytes.IndexByte(raw[i:], '"')
+			if quote < 0 {
+				return len(raw), coded
+			}
+			end = i + quote
 		}
-		back := bytes.IndexByte(raw[i:i+quote], '\\')
+		back := bytes.IndexByte(raw[i:end], '\\')
 		if back < 0 {
-			return i + quote, coded
+			return end, coded
 		}
 		coded = true
 		for i += back; i < len(raw) && raw[i] == '\\'; {

@@ -6,11 +6,12 @@ import "math/bits"
 // step per byte whatever the text is (Aho and Corasick, as a table). Letters of
 // ASCII are equal in both cases.
 type words struct {
-	class [256]uint8
-	shift uint
-	next  []uint16   // state<<shift | class of the byte
-	first uint16     // states from here on end a word
-	ends  [][]uint16 // the words that such a state ends
+	class   [256]uint8
+	shift   uint
+	next    []uint32   // by state and class of the byte; states are multiples of 1<<shift
+	first   uint32     // states from here on end a word
+	longest int        // word
+	ends    [][]uint16 // the words that such a state ends
 }
 
 // hit is a word that ends before end.
@@ -19,11 +20,12 @@ type hit struct {
 	end  int
 }
 
-// newWords takes at most 65,535 words with less than as many letters together.
+// newWords takes at most 65,535 words of at most 255 bytes each.
 func newWords(list []string) *words {
 	w := &words{}
 	classes := 1
 	for _, word := range list {
+		w.longest = max(w.longest, len(word))
 		for i := range len(word) {
 			if c := lower(word[i]); w.class[c] == 0 {
 				w.class[c] = uint8(classes)
@@ -50,15 +52,65 @@ func lower(c byte) byte {
 
 // find appends the words of text, in the order of their ends.
 func (w *words) find(hits []hit, text []byte) []hit {
-	next, shift, first := w.next, w.shift, w.first
-	state := uint16(0)
-	for i, c := range text {
-		state = next[int(state)<<shift|int(w.class[c])]
-		if state >= first {
-			for _, word := range w.ends[state-first] {
-				hits = append(hits, hit{word: word, end: i + 1})
+	if len(text) < 8*w.longest {
+		return w.through(hits, text, 0, 0)
+	}
+	// A step waits for the one before. So four parts of a text are gone through at the
+	// same time, each from so far before its beginning that no word is missed.
+	quarter := len(text) / 4
+	var at [4]int
+	var state [4]uint32
+	for part := 1; part < 4; part++ {
+		at[part] = part * quarter
+		for _, c := range text[at[part]-w.longest : at[part]] {
+			state[part] = w.next[state[part]|uint32(w.class[c])]
+		}
+	}
+	return w.together(hits, text, quarter, state)
+}
+
+// together goes through the four parts. What it finds in later ones waits for the
+// earlier ones.
+func (w *words) together(hits []hit, text []byte, quarter int, state [4]uint32) []hit {
+	next, class := w.next, &w.class
+	var found [4][]hit
+	found[0] = hits
+	a, b, c, d := text[:quarter], text[quarter:2*quarter], text[2*quarter:3*quarter], text[3*quarter:]
+	b, c = b[:len(a)], c[:len(a)]
+	rest := d[len(a):]
+	d = d[:len(a)]
+	s0, s1, s2, s3 := state[0], state[1], state[2], state[3]
+	for i := range a {
+		s0 = next[s0|uint32(class[a[i]])]
+		s1 = next[s1|uint32(class[b[i]])]
+		s2 = next[s2|uint32(class[c[i]])]
+		s3 = next[s3|uint32(class[d[i]])]
+		if max(s0, s1, s2, s3) < w.first {
+			continue
+		}
+		for part, s := range [...]uint32{s0, s1, s2, s3} {
+			if s >= w.first {
+				found[part] = w.note(found[part], s, part*quarter+i+1)
 			}
 		}
+	}
+	hits = append(append(append(found[0], found[1]...), found[2]...), found[3]...)
+	return w.through(hits, rest, s3, len(text)-len(rest))
+}
+
+// through goes through text from a state on; offset is added to ends.
+func (w *words) through(hits []hit, text []byte, state uint32, offset int) []hit {
+	for i, c := range text {
+		if state = w.next[state|uint32(w.class[c])]; state >= w.first {
+			hits = w.note(hits, state, offset+i+1)
+		}
+	}
+	return hits
+}
+
+func (w *words) note(hits []hit, state uint32, end int) []hit {
+	for _, word := range w.ends[(state-w.first)>>w.shift] {
+		hits = append(hits, hit{word: word, end: end})
 	}
 	return hits
 }
@@ -122,15 +174,15 @@ func (t *trie) link() {
 
 // order numbers the states so that those that end a word come last.
 func (t *trie) order() {
-	number := make([]uint16, len(t.next))
-	count := 0
+	number := make([]uint32, len(t.next))
+	count := uint32(0)
 	for _, ending := range [...]bool{false, true} {
 		if ending {
-			t.w.first = uint16(count)
+			t.w.first = count << t.w.shift
 		}
 		for state, ends := range t.ends {
 			if len(ends) > 0 == ending {
-				number[state] = uint16(count)
+				number[state] = count << t.w.shift
 				count++
 				if ending {
 					t.w.ends = append(t.w.ends, ends)
@@ -138,10 +190,10 @@ func (t *trie) order() {
 			}
 		}
 	}
-	t.w.next = make([]uint16, len(t.next)<<t.w.shift)
+	t.w.next = make([]uint32, len(t.next)<<t.w.shift)
 	for state, row := range t.next {
 		for c, to := range row {
-			t.w.next[int(number[state])<<t.w.shift|c] = number[to]
+			t.w.next[int(number[state])|c] = number[to]
 		}
 	}
 }
