@@ -77,6 +77,9 @@ func (b *bodies) knows(d Digest) bool {
 
 // fresh returns those bodies that may have to be stored, each once.
 func (b *bodies) fresh(all []Body) []Body {
+	if len(all) == 0 {
+		return nil
+	}
 	var fresh []Body
 	seen := map[Digest]bool{}
 	for i := range all {
@@ -90,6 +93,9 @@ func (b *bodies) fresh(all []Body) []Body {
 
 // stored notes what the store has now.
 func (b *bodies) stored(done []Body) {
+	if len(done) == 0 {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()

@@ -32,14 +32,24 @@ func (l *Ledger) intent(c *durward.Call, d durward.Decision) (*Intent, *Body) {
 	return i, body
 }
 
+// spaceMost bounds the buffers that are kept for hide, in bytes.
+const spaceMost = 4 << 10
+
 // hide makes texts that somebody else chose what a store is given, without secrets.
 // There hardly ever are any, so all texts are looked through at once.
 func (l *Ledger) hide(texts ...*string) {
-	all := make([]byte, 0, 256)
+	space, _ := l.spaces.Get().(*[]byte)
+	if space == nil {
+		space = new([]byte)
+	}
+	all := (*space)[:0]
 	for _, t := range texts {
 		all = append(append(all, *t...), 0) // no secret has a NUL
 	}
 	found := !bytes.Equal(l.opt.Redact(all), all)
+	if *space = all; len(all) <= spaceMost {
+		l.spaces.Put(space)
+	}
 	for _, t := range texts {
 		if found {
 			*t = string(l.opt.Redact([]byte(*t)))

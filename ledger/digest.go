@@ -141,10 +141,14 @@ func (n *Note) appendTo(e *encoder) {
 
 // DigestOf returns the digest of a record: what the chain covers.
 func DigestOf(r Record) [sha256.Size]byte {
-	var space [1024]byte
-	e := encoder{space[:0]}
-	e.b = append(e.b, byte(r.Kind()))
-	r.appendTo(&e)
+	e := encoder{make([]byte, 0, 1024)}
+	return e.digest(r)
+}
+
+// digest is DigestOf, in the memory that the encoder has.
+func (e *encoder) digest(r Record) [sha256.Size]byte {
+	e.b = append(e.b[:0], byte(r.Kind()))
+	r.appendTo(e)
 	return sha256.Sum256(e.b)
 }
 
@@ -160,9 +164,9 @@ type Link struct {
 // Next returns the link that follows l with these records. The zero Link is what
 // the first one follows.
 func (l *Link) Next(at time.Time, records []Record) Link {
-	h := sha256.New()
+	h, e := sha256.New(), encoder{make([]byte, 0, 1024)}
 	for _, r := range records {
-		d := DigestOf(r)
+		d := e.digest(r)
 		h.Write(d[:])
 	}
 	next := Link{Seq: l.Seq + 1, At: at.UTC().Truncate(time.Microsecond), Records: len(records)}

@@ -19,6 +19,8 @@ type Ledger struct {
 	done chan struct{} // closed when the writer has ended
 	stop context.CancelFunc
 
+	timers, spaces sync.Pool // *time.Timer, *[]byte: for calls that begin
+
 	mu      sync.Mutex // guards all below
 	pending *group     // what the next transaction takes
 	closed  bool
@@ -26,6 +28,7 @@ type Ledger struct {
 	failed  error     // why the store took nothing the last time; nil: it did
 	since   time.Time // of failed
 	head    Link      // the last committed
+	crowd   crowd     // who comes
 
 	doubtful *Batch // of the writer alone: whether it was committed is not known
 }
@@ -34,18 +37,19 @@ type Ledger struct {
 type group struct {
 	records []Record
 	bodies  []Body
-	taken   chan struct{} // closed when the writer took it: there is room again
+	taken   chan struct{} // closed when the writer took it: there is room again; nil: nobody waits for that
 	over    chan struct{} // closed when it is committed or refused
 	err     error         // set before over is closed
 
 	// Guarded by Ledger.mu:
-	urgent bool     // somebody waits for it, so the writer was woken
+	urgent int      // records that somebody waits for: the writer was woken
 	done   bool     // over is closed, or about to be
 	left   []Record // outcomes of calls whose makers did not wait for it
 }
 
-func newGroup() *group {
-	return &group{taken: make(chan struct{}), over: make(chan struct{})}
+// newGroup returns a group for about so many records.
+func newGroup(records int) *group {
+	return &group{records: make([]Record, 0, records), over: make(chan struct{})}
 }
 
 // Open starts a ledger on a store. Calls that the store holds without an outcome,
@@ -61,7 +65,7 @@ func Open(ctx context.Context, opt Options) (*Ledger, error) {
 	}
 	run, stop := context.WithCancel(context.Background())
 	l := &Ledger{
-		opt: opt, bodies: newBodies(opt), pending: newGroup(), head: head, stop: stop,
+		opt: opt, bodies: newBodies(opt), pending: newGroup(0), head: head, stop: stop,
 		kick: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	l.soon = time.AfterFunc(outcomeWait, l.wake)
@@ -141,8 +145,16 @@ var errClosed = durward.Errorf(durward.Unavailable, "ledger", "the service is st
 
 // add puts a record on the way and waits for it.
 func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
-	timer := time.NewTimer(l.opt.Wait)
-	defer timer.Stop()
+	timer, _ := l.timers.Get().(*time.Timer)
+	if timer == nil {
+		timer = time.NewTimer(l.opt.Wait)
+	} else {
+		timer.Reset(l.opt.Wait)
+	}
+	defer func() {
+		timer.Stop() // also of what it may have sent
+		l.timers.Put(timer)
+	}()
 	for {
 		g, full, err := l.offer(r, body, true)
 		if err != nil {
@@ -214,6 +226,9 @@ func (l *Ledger) offer(r Record, body *Body, urgent bool) (g *group, full <-chan
 	case l.failed != nil:
 		return nil, nil, durward.Errorf(durward.Unavailable, "ledger", "the call cannot be recorded, so it was not made: %w", l.failed)
 	case len(l.pending.records) >= l.opt.Queue:
+		if l.pending.taken == nil {
+			l.pending.taken = make(chan struct{})
+		}
 		return nil, l.pending.taken, nil
 	}
 	l.put(r, body, urgent)
@@ -227,6 +242,7 @@ func (l *Ledger) push(r Record, body *Body) *group {
 	if l.ended {
 		return nil
 	}
+	l.crowd.ended()
 	l.put(r, body, l.opt.Full)
 	return l.pending
 }
@@ -243,9 +259,10 @@ func (l *Ledger) wake() {
 // somebody waits, else with whatever comes next. mu is held.
 func (l *Ledger) put(r Record, body *Body, urgent bool) {
 	switch {
-	case urgent && !l.pending.urgent:
-		l.pending.urgent = true
-		l.wake()
+	case urgent:
+		if l.pending.urgent++; l.crowd.enough(l.pending.urgent) {
+			l.wake()
+		}
 	case len(l.pending.records) == 0:
 		l.soon.Reset(outcomeWait)
 	}
