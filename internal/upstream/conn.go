@@ -39,6 +39,9 @@ type conn struct {
 	visits visits
 	levels levels
 
+	missed     bool // lists may have changed since they were read, unheard
+	silentEnds bool // the server does not answer a listen that is cancelled
+
 	left    chan struct{} // closed when no more calls are put on it: it is over or replaced
 	drained chan struct{} // set while it is replaced and finishes its calls; closed when it has
 
@@ -55,7 +58,7 @@ func newConn(s *Server, l *link) *conn {
 	return &conn{
 		s: s, link: l, attached: make(chan struct{}), hello: make(chan struct{}), gone: make(chan struct{}),
 		left:  make(chan struct{}),
-		calls: map[uint64]*pending{}, asks: map[uint64]*asking{}, lister: newLister(),
+		calls: map[uint64]*pending{}, asks: map[uint64]*asking{}, lister: newLister(), missed: true,
 	}
 }
 

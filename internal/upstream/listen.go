@@ -197,22 +197,9 @@ func (c *conn) listenLoop() {
 	}
 }
 
-// openListen replaces one listen by another. Over pipes the old one is closed
-// first: some servers keep one per connection. Over HTTP the new one is opened
-// first, so that nothing is missed in between.
-func (c *conn) openListen(old *pending) *pending {
-	overlap := c.s.opt.Spec.Transport != durward.TransportStdio
-	if !overlap {
-		c.closeListen(old)
-	}
-	next := c.startListen()
-	if overlap {
-		c.closeListen(old)
-	}
-	return next
-}
-
-func (c *conn) startListen() *pending {
+// startListen sends a listen of all that is wanted now, unless that is nothing.
+// acked, if not nil, is closed when it is acknowledged or has ended.
+func (c *conn) startListen(acked chan struct{}) *pending {
 	s := c.s
 	s.mu.Lock()
 	select {
@@ -226,6 +213,9 @@ func (c *conn) startListen() *pending {
 	}
 	waiters := s.listen.waiters
 	s.listen.waiters = nil
+	if acked != nil {
+		waiters = append(waiters, acked)
+	}
 	params := s.listenParams(c)
 	if params == nil || c.closed != nil {
 		s.mu.Unlock()
@@ -290,27 +280,6 @@ func stringList(all []string) []byte {
 	return append(list, ']')
 }
 
-// closeListen ends a listen that is open or has ended meanwhile.
-func (c *conn) closeListen(p *pending) {
-	if p == nil {
-		return
-	}
-	s := c.s
-	s.mu.Lock()
-	open := c.calls[p.id] == p
-	if open {
-		c.remove(p)
-	}
-	id := p.id
-	s.mu.Unlock()
-	if open {
-		_ = c.wire.Send(&exchange.Cancel{ID: id, Reason: "the set of subscriptions has changed"}) // a closed link needs no cancel
-	} else {
-		<-p.answer
-	}
-	c.recycleListen(p)
-}
-
 func (c *conn) recycleListen(p *pending) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -325,6 +294,7 @@ func (c *conn) acknowledged(n *exchange.Notification) {
 	if n.Related == 0 || n.Related == c.s.listen.id {
 		acked, c.s.listen.acked = c.s.listen.acked, nil
 		c.s.listen.honour(wire.Get(wire.Get(n.Params, "notifications"), "taskIds"))
+		c.catchUp()
 	}
 	c.s.mu.Unlock()
 	release(acked)
@@ -332,6 +302,7 @@ func (c *conn) acknowledged(n *exchange.Notification) {
 
 func (c *conn) listenOver() {
 	c.s.mu.Lock()
+	c.missed = true
 	acked := c.s.listen.acked
 	c.s.listen.acked = nil
 	c.s.mu.Unlock()
