@@ -52,6 +52,7 @@ type ballot struct {
 	tools  [layers]*toolDefault
 	risk   durward.Risk // of the tool
 	closed bool         // an address that is not public: only a rule opens it
+	result bool         // the response phase: what defaults say was said about the request
 }
 
 // decide applies the order of layers: all rules that matched vote; the default of a
@@ -85,6 +86,9 @@ func (v *vote) beats(w *vote) bool {
 
 // defaultVotes are the votes of what nobody wrote a rule for.
 func (s *Set) defaultVotes(b *ballot) []vote {
+	if b.result {
+		return []vote{{action: durward.Allow, rank: rankBuiltin, id: "default", cause: causeDefault, reason: reasonNothing}}
+	}
 	top := -1 // the highest layer that spoke
 	for i := range b.rules {
 		top = max(top, int(b.rules[i].layer))

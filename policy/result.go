@@ -29,7 +29,7 @@ func (r *run) response(ctx context.Context) durward.Decision {
 	r.runRules(ctx, r.plan.post)
 	r.rewrite(r.plan.rewrites)
 	r.collect(stageResponse)
-	r.ballot.rules = append(r.ballot.rules, vote{action: durward.Allow, id: "default", cause: causeDefault, reason: reasonNothing})
+	r.ballot.result = true
 	return r.conclude()
 }
 

@@ -5,7 +5,7 @@ import "durward"
 // Visible reports whether something is listed for a caller: false for what Decide
 // would block whatever the arguments are. Conditions on what only a call has
 // (arguments, labels, its id) count as "may match", and so do limits. call has the method that
-// uses what is listed and no params; call.Tool, if it is known, decides about annotations and pins.
+// uses what is listed and no params; call.Tool, if it is known, decides about annotations and pins; call.Risk is corrected.
 func (e *Engine) Visible(caller *durward.Caller, call *durward.Call) bool {
 	st := e.state.Load()
 	would := *call
@@ -16,6 +16,7 @@ func (e *Engine) Visible(caller *durward.Caller, call *durward.Call) bool {
 		return false
 	}
 	e.correct(&would, pin)
+	call.Risk = would.Risk // for who shows it
 	p := st.set.index.plan(keyOfCall(&would, false), !unsure)
 	if len(p.deciding) == 0 && p.tools == [layers]*toolDefault{} {
 		return !st.set.blocksAll()
