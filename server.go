@@ -58,6 +58,9 @@ type Server struct {
 	Retry     Retry     // default undelivered
 	Instances Instances // default shared
 	Risk      Risk      // floor for its tools; default high
+	// TrustHints believes what the server says of its tools, so that one that calls
+	// itself read-only has a low risk, whether or not somebody accepted it.
+	TrustHints bool
 
 	StartTimeout time.Duration // launch and handshake; default 30 s
 	CallTimeout  time.Duration // tools/call; default none

@@ -20,6 +20,7 @@ type builder struct {
 	layers layers
 	raw    *file
 	refs   *references
+	others []*yamlx.Source // documents besides those of the layers
 }
 
 func (b *builder) build() *Config {
@@ -31,8 +32,8 @@ func (b *builder) build() *Config {
 		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
 		LazyTools: b.raw.LazyTools, PinnedTools: b.raw.PinnedTools,
 		Limits: b.raw.Limits.limits(),
-		Ledger: b.ledger(),
-		Log:    Log(b.raw.Log),
+		Ledger: b.ledger(), Approvals: b.raw.Limits.approvals(),
+		Log: Log(b.raw.Log),
 	}
 	for _, n := range b.raw.TrustedProxies {
 		c.TrustedProxies = append(c.TrustedProxies, netip.Prefix(n))
@@ -45,6 +46,7 @@ func (b *builder) build() *Config {
 	}
 	c.Principals, c.SealKeys = b.principals(), b.sealKeys()
 	c.Telemetry = b.telemetry()
+	c.Policy = b.policy()
 	b.checkPatterns(yamlx.Path{"pinned_tools"}, b.raw.PinnedTools)
 	b.checkService(c)
 	b.checkPrefix(c)
@@ -64,7 +66,7 @@ func (b *builder) server(name string, raw serverFile) durward.Server {
 	s := durward.Server{
 		Name: name, Disabled: raw.Disabled, Transport: transportOf(raw),
 		Command: b.command(at, raw), Dir: b.layers.path(at, raw.Dir),
-		URL: b.url(at, raw.URL), Proxy: b.proxy(at, raw.Proxy), CAFile: b.layers.path(at, raw.CAFile),
+		TrustHints: raw.TrustHints, URL: b.url(at, raw.URL), Proxy: b.proxy(at, raw.Proxy), CAFile: b.layers.path(at, raw.CAFile),
 		Tools: durward.ToolRules(raw.Tools),
 	}
 	s.Args = b.args(at, raw.Args)

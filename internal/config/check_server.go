@@ -56,13 +56,18 @@ func (b *builder) expand(at yamlx.Path, text string) string {
 
 // tryExpand is expand that tells a failure from an empty text.
 func (b *builder) tryExpand(at yamlx.Path, text string) (string, bool) {
-	out, err := b.refs.expand(b.layers.owner(at).dir, text)
+	return b.expandOf(b.layers.owner(at), at, text)
+}
+
+// expandOf is tryExpand for a text of one layer.
+func (b *builder) expandOf(l *layer, at yamlx.Path, text string) (string, bool) {
+	out, err := b.refs.expand(l.dir, text)
 	if err != nil {
-		b.layers.report(codeReference, at, "%v", err)
+		l.src.Report(codeReference, at, "%v", err)
 		return "", false
 	}
 	if strings.ContainsRune(out, 0) {
-		b.layers.report(yamlx.CodeValue, at, "holds a NUL byte, which cannot be passed on; remove it")
+		l.src.Report(yamlx.CodeValue, at, "holds a NUL byte, which cannot be passed on; remove it")
 		return "", false
 	}
 	return out, true

@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"strings"
 	"sync"
+
+	"durward/policy"
 )
 
 // The comments of the fields are the reference, so they are part of the program.
@@ -24,7 +26,7 @@ var (
 // comments returns the comments of all types, and of all fields by "type.Field".
 var comments = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
-	for _, source := range []string{fileSource, ledgerSource, telemetrySource, limitsSource} {
+	for _, source := range []string{fileSource, ledgerSource, telemetrySource, limitsSource, policy.SpecSource()} {
 		file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			panic(err) // it was compiled from the same text

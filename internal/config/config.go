@@ -33,7 +33,9 @@ type Config struct {
 	Toolsets       []durward.Toolset // sorted by name
 	LazyTools      bool              // list on /mcp only what finds the other tools, and PinnedTools
 	PinnedTools    []string          // globs over offered names
+	Policy         Policy
 	Ledger         Ledger
+	Approvals      ApprovalLimits
 	Telemetry      Telemetry
 	Log            Log
 

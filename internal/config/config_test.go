@@ -20,6 +20,7 @@ import (
 	"durward/internal/config"
 	"durward/internal/secret"
 	"durward/internal/yamlx"
+	"durward/policy"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -110,7 +111,8 @@ func revealed(c *config.Config) any {
 // differ compares what a configuration says.
 func differ(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(config.Config{}), cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b }),
-		cmp.Comparer(func(a, b secret.Value) bool { return a.Equal(b.Reveal()) }))
+		cmp.Comparer(func(a, b secret.Value) bool { return a.Equal(b.Reveal()) }),
+		cmp.Comparer(func(a, b *policy.Set) bool { return a == b || a != nil && b != nil && a.Digest() == b.Digest() }))
 }
 
 func glob(t *testing.T, pattern string, least int) []string {
@@ -244,6 +246,10 @@ func TestLoadTellsNoConfigurationFromABadOne(t *testing.T) {
 
 // The limits are those of names-and-limits, and a file that says nothing has them.
 func TestDefaults(t *testing.T) {
+	nothing, problems := policy.Compile(nil, policy.CompileOptions{})
+	if problems != nil {
+		t.Fatal(problems)
+	}
 	want := &config.Config{
 		Listen: "127.0.0.1:8484", Loopback: true, Auth: config.AuthToken, Builtin: true,
 		Limits: config.Limits{
@@ -261,7 +267,9 @@ func TestDefaults(t *testing.T) {
 			Keep:  config.Keep{Rows: 90 * 24 * time.Hour, Bodies: 30 * 24 * time.Hour, MaxSize: 5 << 30},
 			Queue: 8192, Wait: 5 * time.Second, BodyMost: 10 << 20,
 		},
-		Log: config.Log{Level: "info", Format: "auto"},
+		Approvals: config.ApprovalLimits{Most: 64, Life: 5 * time.Minute, Grants: 1000},
+		Policy:    config.Policy{Rules: nothing},
+		Log:       config.Log{Level: "info", Format: "auto"},
 	}
 	if diff := differ(want, config.Default()); diff != "" {
 		t.Error(diff)

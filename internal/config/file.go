@@ -6,6 +6,7 @@ import (
 
 	"durward"
 	"durward/internal/yamlx"
+	"durward/policy"
 )
 
 // file is the shape of a configuration file. The comment of each field is its
@@ -76,6 +77,8 @@ type file struct {
 	// PinnedTools are names as offered on /mcp, or patterns over them, that are
 	// listed there in spite of lazy_tools. Default none.
 	PinnedTools []string `yaml:"pinned_tools"`
+	// Policy decides every call: rules, defaults, plugins, and how people are asked.
+	Policy policy.Spec `yaml:"policy"`
 	// Ledger is where every call is written down before it acts.
 	Ledger ledgerFile `yaml:"ledger"`
 	// Telemetry is where the service tells what it does, besides its log and /metrics.
@@ -173,6 +176,10 @@ type serverFile struct {
 	CAFile string `yaml:"ca_file"`
 	// Disabled keeps the server in the file without using it. Default false.
 	Disabled bool `yaml:"disabled"`
+	// TrustHints believes what the server says of its tools: one that calls itself
+	// read-only has a low risk, also before somebody accepted it (durward pins). Default
+	// false.
+	TrustHints bool `yaml:"trust_hints"`
 	// Tools choose and re-label what is offered.
 	Tools toolsFile `yaml:"tools"`
 

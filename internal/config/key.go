@@ -38,6 +38,7 @@ type node struct {
 	index []int // of the field in the struct above
 	below []*node
 	free  bool // below is one node, for every name there may be
+	list  bool // below are the members of each entry
 }
 
 // free is how a path writes "any name".
@@ -61,6 +62,10 @@ func (n *node) grow(defaults reflect.Value) {
 		child.describe(n.typ.Elem().Name(), "", reflect.Value{})
 		n.free, n.below = true, []*node{child}
 		child.grow(reflect.Value{})
+	case n.typ.Kind() == reflect.Slice && n.typ.Elem().Kind() == reflect.Struct && !isText(n.typ.Elem()):
+		entry := &node{key: Key{Path: n.key.Path, Sensitive: n.key.Sensitive}, typ: n.typ.Elem()}
+		entry.grow(reflect.Value{})
+		n.list, n.below = true, entry.below
 	case n.typ.Kind() == reflect.Struct && !isText(n.typ):
 		for _, f := range yamlx.Fields(n.typ) {
 			child := &node{name: f.Name, typ: f.Type, index: f.Index}

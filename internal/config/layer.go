@@ -8,6 +8,7 @@ import (
 
 	"durward"
 	"durward/internal/yamlx"
+	"durward/policy"
 )
 
 // Layer is where a value comes from. Higher layers win.
@@ -30,13 +31,15 @@ const (
 //   - servers, toolsets and principals are merged by name, and an entry of a
 //     higher layer replaces one of the same name as a whole, so that nobody can add
 //     a variable or an argument to a server that a higher layer defines;
+//   - policy is not merged: each layer decides for itself, see package policy;
 //   - locked, in the corp layer only, names keys that the user's file must not
 //     have at all.
 
 // layer is one document with its faults.
 type layer struct {
 	document
-	src *yamlx.Source
+	src    *yamlx.Source
+	policy policy.Spec // as this layer writes it: layers of policy are not merged by key
 }
 
 // layers are all of them, the lowest first; at least one.
@@ -51,7 +54,7 @@ func decodeLayers(docs []document, raw *file) layers {
 	for _, d := range docs {
 		src := yamlx.Parse(d.name, d.data, limitsOf())
 		servers, toolsets, principals := raw.Servers, raw.Toolsets, raw.Principals
-		raw.Locked = nil // of no other layer
+		raw.Locked, raw.Policy = nil, policy.Spec{} // of no other layer
 		if src.Has(otlpPath) {
 			raw.Telemetry.OTLP = defaultTelemetry().OTLP
 		}
@@ -59,7 +62,7 @@ func decodeLayers(docs []document, raw *file) layers {
 		raw.Servers = over(servers, raw.Servers)
 		raw.Toolsets = over(toolsets, raw.Toolsets)
 		raw.Principals = over(principals, raw.Principals)
-		ls = append(ls, &layer{document: d, src: src})
+		ls = append(ls, &layer{document: d, src: src, policy: raw.Policy})
 	}
 	return ls
 }
@@ -116,11 +119,19 @@ func (ls layers) path(at yamlx.Path, p string) string {
 	return filepath.Join(ls.owner(at).dir, p)
 }
 
-// err returns the problems of all layers.
-func (ls layers) err() error {
-	var all yamlx.Problems
+// sources are the documents of all layers.
+func (ls layers) sources() (all []*yamlx.Source) {
 	for _, l := range ls {
-		if ps, ok := l.src.Err().(yamlx.Problems); ok { //nolint:errorlint // what Err returns, as it says
+		all = append(all, l.src)
+	}
+	return all
+}
+
+// problemsOf joins the problems of several documents.
+func problemsOf(sources []*yamlx.Source) error {
+	var all yamlx.Problems
+	for _, src := range sources {
+		if ps, ok := src.Err().(yamlx.Problems); ok { //nolint:errorlint // what Err returns, as it says
 			all = append(all, ps...)
 		}
 	}

@@ -115,19 +115,25 @@ func parse(docs []document, opt Options) (*Config, error) {
 	ls := decodeLayers(docs, &raw)
 	b := builder{layers: ls, raw: &raw, refs: &references{lookup: opt.Env, store: opt.Secrets}}
 	c := b.build()
-	if err := ls.err(); err != nil {
+	if err := problemsOf(append(ls.sources(), b.others...)); err != nil {
 		return nil, err
 	}
-	c.settings = settings(ls, &raw)
+	c.settings = settings(ls, &raw, c.Policy.Rules.Digest())
 	if ls[0].layer == LayerUser && !opt.Demo {
 		c.source = &ls[0].document
 	}
 	return c, nil
 }
 
-// readFile reads a file of bounded size. check, which may be nil, looks at the
+// readFile reads a configuration file. check, which may be nil, looks at the
 // open file, so that what is checked is what is read.
 func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
+	return readFileUpTo(path, maxFile, check)
+}
+
+// readFileUpTo reads one byte more than most at the most: who parses it says that
+// it is too large.
+func readFileUpTo(path string, most int64, check func(fs.FileInfo) error) ([]byte, error) {
 	op := "config " + path
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +155,7 @@ func readFile(path string, check func(fs.FileInfo) error) ([]byte, error) {
 			return nil, err
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, durward.Errorf(durward.Invalid, op, "it cannot be read: %w", reason(err))
 	}

@@ -46,6 +46,7 @@ func TestEveryLimitIsNamedByAMessage(t *testing.T) {
 		"stream_queue_events": "a reader that falls behind is disconnected and resumes",
 		"backoff_first":       "a time after which something is tried",
 		"backoff_most":        "a time after which something is tried",
+		"approval_life":       "a time after which nobody is waited for any more; the reason of the rule's own time is told",
 		"stderr":              "the end is kept, what is older is dropped on purpose",
 		"instructions":        "the text itself says that it was cut",
 	}

@@ -63,10 +63,17 @@ func (n *node) shape() object {
 	switch {
 	case n.free:
 		return object{"type": []string{"object", "null"}, "additionalProperties": n.below[0].schema()}
+	case n.list:
+		return object{"type": []string{"array", "null"}, "items": n.members()}
 	case n.typ.Kind() == reflect.Slice:
 		items, _ := scalarShape(n.typ.Elem(), n.key)
 		return object{"type": []string{"array", "null"}, "items": items}
 	}
+	return n.members()
+}
+
+// members is the shape of a mapping with keys of its own.
+func (n *node) members() object {
 	properties, required := object{}, []string{}
 	for _, child := range n.below {
 		properties[child.name] = child.schema()

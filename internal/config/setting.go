@@ -35,9 +35,17 @@ type Place struct {
 func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
 
 // settings collects the settings of raw, which ls were decoded into.
-func settings(ls layers, raw *file) []Setting {
-	var out []Setting
+func settings(ls layers, raw *file, policy string) []Setting {
+	out := []Setting{{Path: policyPath.String(), Value: "sha256:" + policy, Layer: LayerDefault}}
+	for _, l := range ls {
+		if line, _ := l.src.Where(policyPath); line > 0 {
+			out[0].Layer, out[0].File, out[0].Line = l.layer, l.name, line
+		}
+	}
 	tree().each(reflect.ValueOf(raw).Elem(), nil, func(n *node, v reflect.Value, at yamlx.Path) {
+		if at[0] == policyPath[0] {
+			return // its layers are not merged by key; durward policy effective shows it
+		}
 		l := ls.origin(at)
 		if l == nil && (byName(at[0]) || v.IsZero() && v.Kind() != reflect.Bool) || written(v) == "" {
 			return // nobody said, and there is no default
@@ -57,6 +65,8 @@ func settings(ls layers, raw *file) []Setting {
 // each calls f for every single value and list below n, of which v is the value.
 func (n *node) each(v reflect.Value, at yamlx.Path, f func(*node, reflect.Value, yamlx.Path)) {
 	switch {
+	case n.list:
+		f(n, v, at)
 	case n.free:
 		for _, name := range v.MapKeys() {
 			n.below[0].each(v.MapIndex(name), at.In(name.String()), f)

@@ -1,0 +1,127 @@
+package config
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"durward/internal/yamlx"
+	"durward/policy"
+)
+
+// Policy is what decides calls.
+type Policy struct {
+	// Rules are those of all layers, checked and indexed.
+	Rules *policy.Set
+	// Files are the files of rules that the layers name, sorted. One of them that
+	// changes changes the configuration.
+	Files []string
+}
+
+// policyPath leads to the policy of a layer.
+var policyPath = yamlx.Path{"policy"}
+
+// policy compiles the policies of the layers. Problems are reported in the
+// documents that they are in.
+func (b *builder) policy() Policy {
+	var docs []policy.Document
+	var out Policy
+	for _, l := range b.layers {
+		if !l.src.Has(policyPath) {
+			continue
+		}
+		d := policy.Document{Layer: policyLayer(l.layer), Name: l.name, Spec: l.policy, Src: l.src, Path: policyPath}
+		if hook := policyPath.In("approvals", "webhook"); d.Spec.Approvals.Webhook != "" {
+			d.Spec.Approvals.Webhook, _ = b.expandOf(l, hook, d.Spec.Approvals.Webhook)
+		}
+		docs = append(docs, d)
+		for _, file := range b.ruleFiles(l) {
+			out.Files = append(out.Files, file)
+			if rules := b.ruleFile(l, file); rules != nil {
+				docs = append(docs, *rules)
+			}
+		}
+	}
+	slices.Sort(out.Files)
+	out.Files = slices.Compact(out.Files)
+	out.Rules, _ = policy.Compile(docs, policy.CompileOptions{}) // what is wrong is in the documents
+	for i := range docs {
+		if at := slices.IndexFunc(b.layers, func(l *layer) bool { return l.src == docs[i].Src }); at < 0 {
+			b.others = append(b.others, docs[i].Src)
+		}
+	}
+	return out
+}
+
+// policyLayer is what policy calls a layer.
+func policyLayer(l Layer) policy.Layer {
+	switch l {
+	case LayerCorp:
+		return policy.Corp
+	case LayerUser:
+		return policy.User
+	default:
+		return policy.Builtin
+	}
+}
+
+// ruleFiles lists the files that a layer names. A pattern may fit none; a name
+// without pattern has to be there.
+func (b *builder) ruleFiles(l *layer) (files []string) {
+	at := policyPath.In("files")
+	for i, pattern := range l.policy.Files {
+		full := pattern
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(l.dir, full)
+		}
+		found, err := filepath.Glob(full)
+		switch here := at.In(strconv.Itoa(i)); {
+		case err != nil:
+			l.src.Report(yamlx.CodeValue, here, "is no path or pattern with *, ? and [a-z]: %q", clip(pattern))
+		case len(found) == 0 && !hasMeta(pattern):
+			l.src.Report(yamlx.CodeValue, here, "there is no file %q", clip(full))
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+func hasMeta(pattern string) bool {
+	for _, r := range pattern {
+		if r == '*' || r == '?' || r == '[' {
+			return true
+		}
+	}
+	return false
+}
+
+// rulesFile is the shape of a file of rules.
+type rulesFile struct {
+	// Default is that of the layer; see policy.default.
+	Default string `yaml:"default" enum:"allow|ask|block"`
+	// Rules of the layer, beside those of other files.
+	Rules []policy.Rule `yaml:"rules"`
+}
+
+// maxRuleFile bounds a file of rules, in bytes.
+const maxRuleFile = 16 << 20
+
+// ruleFile reads a file of rules. Those of the corp layer have to be root's, too.
+func (b *builder) ruleFile(l *layer, path string) *policy.Document {
+	var check func(fs.FileInfo) error
+	if l.layer == LayerCorp {
+		check = func(info fs.FileInfo) error { return checkOwner(path, info) }
+	}
+	data, err := readFileUpTo(path, maxRuleFile, check)
+	if err != nil {
+		l.src.Report(yamlx.CodeValue, policyPath.In("files"), "%s", message(err))
+		return nil
+	}
+	src := yamlx.Parse(path, data, yamlx.Limits{Bytes: maxRuleFile, Nodes: 4 << 20})
+	d := &policy.Document{Layer: policyLayer(l.layer), Name: path, Src: src}
+	var file rulesFile
+	src.Decode(&file)
+	d.Spec.Rules, d.Spec.Default = file.Rules, file.Default
+	return d
+}
