@@ -101,7 +101,7 @@ func (sizes) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *co
 	return nil
 }
 
-// typical is an event larger than most: texts of 16 KiB, arguments and lists of 1,024
+// typical is an event larger than most: texts of 16 KiB, arguments and lists of 512
 // characters or elements, of which each is 128, and what is in those 32. It tells conditions that
 // nobody can afford from those that a hostile call alone makes dear, which the counter stops.
 type typical struct{}
@@ -113,7 +113,7 @@ func (typical) EstimateSize(node cost.AstNode) *cost.SizeEstimate {
 		case depth == 0 && t.Kind() == types.StringKind:
 			return 16 << 10
 		case depth == 0:
-			return 1024
+			return 512
 		case depth == 1:
 			return 128
 		default:

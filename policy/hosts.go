@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -29,15 +30,10 @@ func NormalizeHost(host string) (string, error) {
 	if strings.Contains(host, ":") {
 		return normalizeIPv6(host)
 	}
-	name, err := url.PathUnescape(host)
-	if err != nil {
+	name, ok := asciiName(host)
+	if !ok {
 		return "", badHost(host)
 	}
-	name, err = hostProfile().ToASCII(name)
-	if err != nil {
-		return "", badHost(host)
-	}
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if !plausibleName(name) {
 		return "", badHost(host)
 	}
@@ -49,6 +45,31 @@ func NormalizeHost(host string) (string, error) {
 		return "", badHost(host)
 	}
 	return ip.String(), nil
+}
+
+// asciiName decodes a name and maps it to ASCII, without the dot at its end. What would be mapped to
+// something else a second time is refused: it is not what it says.
+func asciiName(host string) (string, bool) {
+	name, err := url.PathUnescape(host)
+	if err != nil || !utf8.ValidString(name) {
+		return "", false
+	}
+	trimmed := false
+	for range 2 {
+		bare, dot := strings.CutSuffix(strings.ToLower(name), ".")
+		if dot && trimmed {
+			return "", false
+		}
+		name, trimmed = bare, trimmed || dot
+		if !strings.Contains(name, "xn--") && !strings.ContainsFunc(name, func(r rune) bool { return !nameByte(r) && r != '.' }) {
+			return name, true
+		}
+		if name, err = hostProfile().ToASCII(name); err != nil {
+			return "", false
+		}
+	}
+	again, err := hostProfile().ToASCII(name)
+	return name, err == nil && again == name
 }
 
 // hostProfile maps as browsers do, and lets pass the underscores and hyphens that
@@ -67,7 +88,7 @@ func normalizeIPv6(s string) (string, error) {
 	if err != nil || !ip.Is6() {
 		return "", badHost(s)
 	}
-	if ip.Zone() != "" && strings.ContainsFunc(ip.Zone(), func(r rune) bool { return !nameByte(r) && r != '.' }) {
+	if ip.Zone() != "" && strings.ContainsFunc(ip.Zone(), func(r rune) bool { return !nameByte(r) && r != '.' }) || strings.HasSuffix(ip.Zone(), ".") {
 		return "", badHost(s)
 	}
 	return ip.Unmap().String(), nil
