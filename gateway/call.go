@@ -63,7 +63,8 @@ type passage struct {
 	way    way // set when it goes to a server
 	deaf   deaf
 	screen screen
-	sent   int // how often it was handed to a server
+	sent   int       // how often it was handed to a server
+	first  time.Time // when it first was
 
 	asked    wire.Params    // what the caller sent, when policy rewrote it
 	approval *approved      // an answer for earlier rounds of the same call; nil: none
@@ -177,7 +178,7 @@ func errorAsResult(reply *exchange.Reply) []byte {
 
 // outcome classifies a reply for the record.
 func outcome(ctx context.Context, p *passage, reply exchange.Reply) durward.Outcome {
-	o := durward.Outcome{Status: durward.StatusOK, Result: reply.Result, Error: reply.Error, Attempts: p.sent, Finished: time.Now()}
+	o := durward.Outcome{Status: durward.StatusOK, Result: reply.Result, Error: reply.Error, Attempts: p.sent, Dispatched: p.first, Finished: time.Now()}
 	if p.recorded != nil {
 		o.Result = p.recorded
 	}

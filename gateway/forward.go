@@ -100,7 +100,9 @@ func (w *way) send(ctx context.Context, req *exchange.Request, out exchange.Stre
 	again := *req
 	again.Headers = mirrored(entry.HeaderParams, again.Params.Arguments.Of(again.Params.Raw))
 	second := w.sendOnce(ctx, &again, out)
-	second.Attempts += reply.Attempts
+	if second.Attempts += reply.Attempts; !reply.Dispatched.IsZero() {
+		second.Dispatched = reply.Dispatched
+	}
 	return second
 }
 

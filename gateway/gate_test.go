@@ -68,6 +68,9 @@ func (g *gate) Intent(_ context.Context, c *durward.Call, d durward.Decision) er
 }
 
 func (g *gate) Outcome(_ context.Context, _ *durward.Call, o durward.Outcome) {
+	if o.Dispatched.IsZero() != (o.Attempts == 0) || o.Dispatched.After(o.Finished) {
+		g.note("not dispatched when it was")
+	}
 	g.note("outcome " + string(o.Status))
 }
 

@@ -300,7 +300,9 @@ func (p *passage) owner() hold.Owner {
 
 // sends counts how often a request was handed to a server.
 func (p *passage) sends(reply exchange.Reply) exchange.Reply {
-	p.sent += reply.Attempts
+	if p.sent += reply.Attempts; p.first.IsZero() {
+		p.first = reply.Dispatched
+	}
 	return reply
 }
 

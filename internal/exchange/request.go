@@ -75,6 +75,8 @@ type Reply struct {
 	Era wire.Era
 	// Attempts is how often the request was handed to a server.
 	Attempts int
+	// Dispatched is when it was handed to one first; zero: never.
+	Dispatched time.Time
 	// BadRequest is set for an Error that is about what the requester should never
 	// have sent, such as a forged token: HTTP 400 for modern clients.
 	BadRequest bool

@@ -38,11 +38,11 @@ func (s *Server) Do(ctx context.Context, key Key, req *exchange.Request, out exc
 	for {
 		c, r, err := s.attempt(ctx, &e)
 		if err == nil && r.Fault == nil {
-			r.Reply.Era, r.Reply.Attempts = c.opened.Era, e.sent
+			r.Reply.Era, r.Reply.Attempts, r.Reply.Dispatched = c.opened.Era, e.sent, e.first
 			return r.Reply
 		}
 		if reply, over := s.unanswered(ctx, &e, c, r, err); over {
-			reply.Attempts = e.sent
+			reply.Attempts, reply.Dispatched = e.sent, e.first
 			return reply
 		}
 	}

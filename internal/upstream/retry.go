@@ -33,6 +33,7 @@ type errand struct {
 	deadline time.Time // zero: none
 
 	sent   int       // attempts that the server may have executed
+	first  time.Time // when the first of them began
 	missed int       // attempts since then that did not reach it
 	why    string    // the first of sent has no answer
 	until  time.Time // a server that was lost is waited for until then
@@ -54,9 +55,12 @@ func (s *Server) attempt(ctx context.Context, e *errand) (*conn, *exchange.Respo
 		silent.Progress = false
 		req = &silent
 	}
+	begun := time.Now()
 	r, err := c.roundTrip(ctx, p, req, e.deadline)
 	if err != nil || r.Fault == nil || r.Fault.Delivered {
-		e.sent++
+		if e.sent++; e.sent == 1 {
+			e.first = begun
+		}
 		e.missed = 0
 	}
 	return c, r, err

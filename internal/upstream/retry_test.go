@@ -182,6 +182,9 @@ func TestWhatIsSentAgain(t *testing.T) {
 				if reply.Attempts != tt.attempts || seen.Load() != tt.sent {
 					t.Errorf("sent %d times and said %d, want %d and %d", seen.Load(), reply.Attempts, tt.sent, tt.attempts)
 				}
+				if reply.Dispatched.IsZero() != (tt.attempts == 0) {
+					t.Errorf("handed over at %s in %d attempts", reply.Dispatched, reply.Attempts)
+				}
 			})
 		})
 	}
