@@ -37,6 +37,7 @@ func Main() {
 	fs.StringVar(&s.list, "list", "plain", "plain, names, fidelity, loop, pages or many")
 	fs.StringVar(&s.counter, "counter", "", "file to which each execution appends a byte")
 	fs.StringVar(&s.items, "items", "", "file with the raw tools to list, one a line")
+	fs.StringVar(&s.surface, "surface", "", "file with a Surface as JSON, which is read anew for each list and handshake")
 	fs.StringVar(&s.notes, "notes", "", "file to which each notification of the client is appended, one a line")
 	_ = fs.Parse(os.Args[2:]) // exits on error
 	os.Exit(s.run())
@@ -44,7 +45,7 @@ func Main() {
 
 // server is one run of the hostile server.
 type server struct {
-	start, list, counter, items, notes string
+	start, list, counter, items, notes, surface string
 
 	mu         sync.Mutex // guards out and everything below
 	out        *bufio.Writer
@@ -150,6 +151,9 @@ func (s *server) failure(id json.RawMessage, code int, text string) {
 }
 
 func (s *server) answer(m *message) {
+	if s.surface != "" && s.show(m) {
+		return
+	}
 	switch m.Method {
 	case "initialize":
 		s.result(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{}},`+
