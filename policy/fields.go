@@ -14,10 +14,10 @@ const (
 	fieldEventTime
 	fieldNow
 	fieldMethod
+	fieldRequestID
 	fieldServerName
 	fieldServerTransport
 	fieldServerRisk
-	fieldRequestID
 	fieldToolName
 	fieldToolFullName
 	fieldToolArguments
