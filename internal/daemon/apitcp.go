@@ -41,10 +41,14 @@ func apiGate(c *config.Config, tokens []identity.Token) (*identity.Gate, error) 
 
 // tokenFile is where the token of a scope is.
 func tokenFile(scope control.Scope) string {
-	if scope == control.Operate {
+	switch scope {
+	case control.Operate:
 		return paths.APIToken()
+	case control.Approve:
+		return paths.ApproverToken()
+	default:
+		return paths.APIReadToken()
 	}
-	return paths.APIReadToken()
 }
 
 // apiTokens loads the tokens of the service API, those of some scopes. One that opens something else as
@@ -90,7 +94,7 @@ func (s *Service) startAPI() error {
 		return err
 	}
 	s.later(l.Close)
-	tokens, err := apiTokens(s.config, control.Operate, control.Read)
+	tokens, err := apiTokens(s.config, control.Operate, control.Read, control.Approve)
 	if err != nil {
 		return err
 	}
