@@ -112,6 +112,8 @@ func setMember(doc []byte, p pointer, value []byte, whole pointer) ([]byte, erro
 	switch {
 	case !at.Present() && value == nil:
 		return doc, nil
+	case at.Present() && (value != nil || len(p) > 1) && isTwice(doc, p[0]):
+		return nil, durward.Errorf(durward.Invalid, "rewrite", "the value at %s cannot be set, because a name on the way is there twice, and readers differ about which one counts", whole)
 	case !at.Present():
 		for i := len(p) - 1; i > 0; i-- {
 			value = wire.AppendObject(nil, nil, nil, wire.Member{Name: p[i], Value: value})
@@ -128,6 +130,17 @@ func setMember(doc []byte, p pointer, value []byte, whole pointer) ([]byte, erro
 	default:
 		return wire.Splice(nil, doc, wire.Edit{At: at, With: value}), nil
 	}
+}
+
+// isTwice reports whether an object has more than one member with a name.
+func isTwice(doc []byte, name string) bool {
+	n := 0
+	for member := range wire.Members(doc) {
+		if member == name {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // appendMember adds a member behind the others.
