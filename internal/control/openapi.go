@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -60,9 +61,7 @@ func securityScheme() object {
 	}
 }
 
-func methodKey(method string) string {
-	return map[string]string{"GET": "get", "POST": "post", "DELETE": "delete"}[method]
-}
+func methodKey(method string) string { return strings.ToLower(method) }
 
 // document collects the schemas that operations refer to.
 type document struct{ schemas object }

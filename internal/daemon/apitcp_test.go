@@ -103,7 +103,7 @@ func answer(t *testing.T, method, url string, header http.Header) (int, []byte) 
 // Every route asks for its scope, and for a token of the API (all routes of the table).
 func TestEveryRouteOfTheAPIAsksForItsScope(t *testing.T) {
 	_, address := apiServed(t)
-	operate, look := tokenIn(t, paths.APIToken()), tokenIn(t, paths.APIReadToken())
+	operate, look, approve := tokenIn(t, paths.APIToken()), tokenIn(t, paths.APIReadToken()), tokenIn(t, paths.ApproverToken())
 	seen := map[string]int{}
 	for _, op := range operations(t, address, look) {
 		seen[op.scope]++
@@ -116,8 +116,9 @@ func TestEveryRouteOfTheAPIAsksForItsScope(t *testing.T) {
 			"part of a token":       {http.Header{"Authorization": {"Bearer " + operate[1:]}}, 401},
 			"two tokens":            {http.Header{"Authorization": {"Bearer " + operate, "Bearer " + operate}}, 401},
 			"the MCP token":         {http.Header{"Authorization": {"Bearer " + token(t)}}, 401},
-			"the read token":        {http.Header{"Authorization": {"Bearer " + look}}, map[string]int{"operate": 403}[op.scope]},
-			"the token":             {http.Header{"Authorization": {"Bearer " + operate}}, 0},
+			"the read token":        {http.Header{"Authorization": {"Bearer " + look}}, map[string]int{"operate": 403, "approve": 403}[op.scope]},
+			"the token":             {http.Header{"Authorization": {"Bearer " + operate}}, map[string]int{"approve": 403}[op.scope]},
+			"the approver's":        {http.Header{"Authorization": {"Bearer " + approve}}, map[string]int{"operate": 403}[op.scope]},
 			"B24: a foreign Origin": {http.Header{"Authorization": {"Bearer " + operate}, "Origin": {"http://evil.example"}}, 403},
 			"B24: a foreign Host":   {http.Header{"Authorization": {"Bearer " + operate}, "Host": {"evil.example"}}, 403},
 		} {
@@ -130,7 +131,7 @@ func TestEveryRouteOfTheAPIAsksForItsScope(t *testing.T) {
 			}
 		}
 	}
-	if seen["read"] == 0 || seen["operate"] == 0 || len(seen) != 2 {
+	if seen["read"] == 0 || seen["operate"] == 0 || seen["approve"] == 0 || len(seen) != 3 {
 		t.Errorf("scopes %v", seen)
 	}
 }
@@ -138,8 +139,8 @@ func TestEveryRouteOfTheAPIAsksForItsScope(t *testing.T) {
 // A token opens what it is for and nothing else.
 func TestTokensAreNotInterchangeable(t *testing.T) {
 	s, address := apiServed(t)
-	tokens := map[string]string{"": token(t), "operate": tokenIn(t, paths.APIToken()), "read": tokenIn(t, paths.APIReadToken())}
-	if tokens[""] == tokens["operate"] || tokens["operate"] == tokens["read"] || tokens["read"] == tokens[""] {
+	tokens := map[string]string{"": token(t), "operate": tokenIn(t, paths.APIToken()), "read": tokenIn(t, paths.APIReadToken()), "approve": tokenIn(t, paths.ApproverToken())}
+	if distinct := map[string]bool{tokens[""]: true, tokens["operate"]: true, tokens["read"]: true, tokens["approve"]: true}; len(distinct) != 4 {
 		t.Fatal("tokens are equal")
 	}
 	for kind, secret := range tokens {
