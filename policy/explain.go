@@ -42,6 +42,10 @@ func (e *Engine) Explain(ctx context.Context, ev *Event) Explanation {
 	if pinned {
 		r.pin = e.pinOf(r.call)
 		r.ev.Tool.Pinned, r.ev.Tool.Drifted = r.pin == PinAccepted, r.pin == PinChanged
+		if ev.Tool.Risk == durward.RiskUnset {
+			e.correct(r.call, r.pin) // what was accepted is believed
+			r.ev.Tool.Risk = r.call.Risk
+		}
 	}
 	why := make(map[*rule]RuleOutcome)
 	r.trace = func(rl *rule, v verdict, err error) {

@@ -58,6 +58,8 @@ func eventText(out io.Writer, e client.Event) string {
 		return serverEvent(out, e.Server)
 	case e.Type == client.EventLists:
 		return visible(e.List) + ": what is offered changed"
+	case e.Type == client.EventPins && e.Pins != nil:
+		return heldEvent(e.Pins)
 	case e.Type == client.EventReload && e.Reload != nil && e.Reload.Problem != "":
 		return "config: the file has problems, the last good one runs: " + firstLine(e.Reload.Problem, 200)
 	case e.Type == client.EventReload && e.Reload != nil:

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"durward/client"
+	"durward/internal/pin"
 )
 
 // description is the first line of what an item says of itself.
@@ -19,14 +21,15 @@ func description(it *client.Item, limit int) string {
 	if said.Description == "" {
 		said.Description = said.Title
 	}
-	return firstLine(said.Description, limit)
+	text, _, _ := strings.Cut(strings.TrimSpace(said.Description), "\n")
+	return cut(pin.Reveal(strings.TrimSpace(text)), limit)
 }
 
 // printItems lists items, one a line.
 func printItems(w io.Writer, items []client.Item) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for i := range items {
-		_, _ = fmt.Fprintf(table, "  %s\t%s\n", visible(items[i].Name), description(&items[i], 80))
+		_, _ = fmt.Fprintf(table, "  %s\t%s\n", pin.Reveal(items[i].Name), description(&items[i], 80))
 	}
 	return table.Flush() // the writer keeps the first error
 }

@@ -18,6 +18,7 @@ type serverAddOptions struct {
 	dir          string
 	transport    string
 	keep, json   bool
+	yes, look    bool
 }
 
 func newServerAdd(std Streams) *cobra.Command {
@@ -27,6 +28,9 @@ func newServerAdd(std Streams) *cobra.Command {
 		Short: "Add a server to the configuration and try it at once",
 		Long: "Add a server to your configuration file and try it at once. A server that does not come up is not added,\n" +
 			"unless --keep is given. Arguments, values and the URL may hold references: ${env:NAME}, ${file:PATH}.\n" +
+			"Each tool is shown with its risk and with what the rules say of it. What the server offers is accepted as it is now, at a\n" +
+			"terminal after a question: what it changes later is held, and what it says of its risk is believed. With --no-accept\n" +
+			"nothing is accepted; see: durward pins.\n" +
 			"The service is started in the background if none runs.\n" + exitHelp,
 		Example: "  durward server add files -- npx -y @modelcontextprotocol/server-filesystem ~/files\n" +
 			"  durward server add remote https://mcp.example.com/mcp --header 'Authorization: Bearer ${env:TOKEN}'",
@@ -45,6 +49,8 @@ func newServerAdd(std Streams) *cobra.Command {
 	flags.StringVar(&opt.dir, "dir", "", "working directory of the command")
 	flags.StringVar(&opt.transport, "transport", "", "stdio, http or sse (default: stdio for a command, http for a URL)")
 	flags.BoolVar(&opt.keep, "keep", false, "keep the server even if it does not come up now")
+	flags.BoolVarP(&opt.yes, "yes", "y", false, "accept what the server offers without a question")
+	flags.BoolVar(&opt.look, "no-accept", false, "accept nothing that the server offers yet")
 	jsonFlag(cmd, &opt.json)
 	return cmd
 }
@@ -110,12 +116,7 @@ func runServerAdd(ctx context.Context, s client.NewServer, opt serverAddOptions,
 	if err != nil {
 		return withHint(err, "%s", addHint(s, err))
 	}
-	if opt.json {
-		err = printJSON(std.Out, added)
-	} else {
-		err = printServer(std, added)
-	}
-	if err != nil {
+	if err := acceptServer(ctx, service, added, opt, std); err != nil {
 		return err
 	}
 	return failing(&added.Status)

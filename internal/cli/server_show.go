@@ -11,9 +11,10 @@ type serverShowOptions struct{ json bool }
 func newServerShow(std Streams) *cobra.Command {
 	var opt serverShowOptions
 	cmd := &cobra.Command{
-		Use:               "show NAME",
-		Short:             "Show a server: its state, its settings and its tools",
-		Long:              "Show a server: its state, its settings and its tools. Of settings that may hold a secret only references are shown.\n" + exitHelp,
+		Use:   "show NAME",
+		Short: "Show a server: its state, its settings and its tools",
+		Long: "Show a server: its state, its settings and its tools, each with its risk and with what the rules say of a call.\n" +
+			"Of settings that may hold a secret only references are shown.\n" + exitHelp,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: serverNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runServerShow(cmd.Context(), args[0], opt, std) },
@@ -42,5 +43,5 @@ func runServerShow(ctx context.Context, name string, opt serverShowOptions, std 
 	if err := printSettings(std.Out, name, s.Settings); err != nil {
 		return err
 	}
-	return printItems(std.Out, tools)
+	return printTools(ctx, service, std.Out, tools)
 }
