@@ -41,7 +41,7 @@ func BenchmarkCondition(b *testing.B) {
 			b.Fatal(ok, err)
 		}
 	})
-	counted := program{env: env, plain: countedProgram(b, env, fiveClauses)}
+	counted := program{env: env, plain: countedProgram(env, fiveClauses)}
 	measure("counted", func(a *activation) {
 		if v, err := counted.run(a); err != nil {
 			b.Fatal(v, err)
@@ -113,7 +113,7 @@ func TestTheProofHolds(t *testing.T) {
 			}
 			n -= 200
 			for _, x := range []string{`"` + strings.Repeat("b ", n/2) + `"`, `"` + strings.Repeat("\ufdfa", n/3) + `"`, "[" + fill(n, `"b"`) + "]", "[" + fill(n, "1") + "]", `["` + strings.Repeat("b", n-4) + `"]`} {
-				counted := program{env: env, plain: countedProgram(t, env, src)}
+				counted := program{env: env, plain: countedProgram(env, src)}
 				ev := callEvent(fmt.Sprintf(`{"x":%s,"y":[]}`, x))
 				if a := newActivation(ev, false); a.bulk() > c.upTo {
 					t.Fatalf("%d bytes are more than %d", a.bulk(), c.upTo)

@@ -118,8 +118,8 @@ func fits(text, pattern string) bool {
 	return j == len(p)
 }
 
-// foldCase makes texts equal that differ in case only: each character becomes the
-// smallest of those that differ from it in case only, so that K and the Kelvin sign are one.
+// foldCase makes texts equal that differ in case only: each character becomes the lower
+// case of the first of those that differ from it in case only, so that k and the Kelvin sign are one.
 func foldCase(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 {
@@ -132,10 +132,7 @@ func foldCase(s string) string {
 		for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
 			least = min(least, next)
 		}
-		if 'A' <= least && least <= 'Z' {
-			least += 'a' - 'A'
-		}
-		return least
+		return unicode.ToLower(least)
 	}, s)
 }
 

@@ -10,6 +10,7 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+	"cel.dev/cel-go/interpreter"
 
 	"durward/internal/wire"
 )
@@ -54,7 +55,11 @@ func jsonList(raw []byte) ref.Val {
 		if len(list) == maxMembers {
 			return bad("a list of more than %d elements, which no condition can look at", maxMembers)
 		}
-		list = append(list, jsonValue(at.Of(raw)))
+		val := jsonValue(at.Of(raw))
+		if types.IsError(val) {
+			return val // the library takes errors within lists for equal to anything
+		}
+		list = append(list, val)
 	}
 	return types.NewRefValList(types.DefaultTypeAdapter, list)
 }
@@ -210,7 +215,7 @@ func (o *object) FindStringKey(name string) (any, bool) {
 	return o.at(i), true
 }
 
-// Find returns the value of a key. A value that is an error is not found, and said.
+// Find returns the value of a key.
 func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if types.IsUnknownOrError(key) {
 		return key, false
@@ -223,8 +228,18 @@ func (o *object) Find(key ref.Val) (ref.Val, bool) {
 	if i < 0 {
 		return nil, false
 	}
+	return o.sound(i), true
+}
+
+// sound returns a member for what looks at the object as a whole. The library takes errors
+// within maps for equal to anything, or to nothing, so there the evaluation must end:
+// the panic is one that the interpreter makes an error of, as when the limit of cost is reached.
+func (o *object) sound(i int) ref.Val {
 	val := o.at(i)
-	return val, !types.IsUnknownOrError(val)
+	if err, ok := val.(*types.Err); ok {
+		panic(interpreter.EvalCancelledError{Message: err.Error()})
+	}
+	return val
 }
 
 // all returns the object with all members decoded, as the library's own map.
@@ -232,7 +247,7 @@ func (o *object) all() traits.Mapper {
 	if o.whole == nil {
 		members := make(map[ref.Val]ref.Val, len(o.members))
 		for i := range o.members {
-			members[types.String(o.members[i].name)] = o.at(i)
+			members[types.String(o.members[i].name)] = o.sound(i)
 		}
 		o.whole = types.NewRefValMap(types.DefaultTypeAdapter, members)
 	}
