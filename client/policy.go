@@ -76,7 +76,7 @@ type Explanation struct {
 	Reason string `json:"reason,omitempty"`
 	Risk   string `json:"risk,omitempty"` // of the tool
 	Pin    string `json:"pin,omitempty"`  // what is known of its definition
-	// Rules are all that could be for the event by their indexes, with what came of each.
+	// Rules are all rules, with what came of each.
 	Rules []ExplainedRule `json:"rules"`
 }
 
@@ -88,6 +88,7 @@ type ExplainedRule struct {
 	Line    int    `json:"line,omitempty"`
 	Stage   string `json:"stage,omitempty"` // request, rewrite, response, preprocess, postprocess
 	Action  string `json:"action"`
+	Indexed bool   `json:"indexed"` // its method, servers and tools take the event; otherwise its condition was not looked at
 	Matched bool   `json:"matched"`
 	Decides bool   `json:"decides,omitempty"`
 	Why     string `json:"why"` // why it matched or not

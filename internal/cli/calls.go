@@ -63,6 +63,7 @@ func filterFlags(cmd *cobra.Command, f *client.CallFilter) {
 	flags.StringVar(&f.Entrance, "entrance", "", "by this entrance: http, stdio, library, console")
 	flags.DurationVar(&f.MinDuration, "min-duration", 0, "that took at least so long")
 	for name, complete := range map[string]func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective){
+		"rule":     ruleIDs,
 		"server":   serverNames,
 		"tool":     itemNames((*client.Client).Tools),
 		"status":   words("dispatched", "ok", "tool_error", "error", "refused", "cancelled", "timeout", "unknown", "input"),

@@ -82,3 +82,39 @@ func editOrNew(name string, data []byte) (*yamlx.Editor, error) {
 	}
 	return yamlx.Edit(name, data, limitsOf())
 }
+
+// SetPolicy makes text, the keys of a policy one a line, the key policy of a user's
+// file. A policy that the file has is a Conflict, unless replace is set: then it is
+// gone, with its comments.
+func SetPolicy(name string, data []byte, text string, replace bool) ([]byte, error) {
+	editor, err := editOrNew(name, data)
+	if err != nil {
+		return nil, err
+	}
+	at := yamlx.Path{"policy"}
+	if editor.Has(at) && !replace {
+		return nil, durward.Errorf(durward.Conflict, "policy", "there is a policy in %s, line %d", name, editor.Line(at))
+	}
+	if editor.Has(at) {
+		if err := editor.Remove(at); err != nil {
+			return nil, err
+		}
+	}
+	if err := editor.Insert(at, text); err != nil {
+		return nil, err
+	}
+	return editor.Bytes(), nil
+}
+
+// SetMissing writes a single value into a user's file unless the file says
+// something there already.
+func SetMissing(name string, data []byte, value string, path ...string) ([]byte, error) {
+	editor, err := editOrNew(name, data)
+	if err != nil || editor.Has(path) {
+		return data, err
+	}
+	if err := editor.Insert(path, value); err != nil {
+		return nil, err
+	}
+	return editor.Bytes(), nil
+}
