@@ -54,4 +54,7 @@ func (c *crowd) begun(records []Record) {
 	}
 }
 
+// alone reports whether there is a single caller.
+func (c *crowd) alone() bool { return c.most <= 1 }
+
 func (c *crowd) ended() { c.open = max(c.open-1, 0) }

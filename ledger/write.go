@@ -62,8 +62,11 @@ func (l *Ledger) write(ctx context.Context) {
 // a transaction costs as much as several calls.
 func (l *Ledger) gather(ctx context.Context, room *time.Timer) {
 	l.mu.Lock()
-	want := l.crowd.expect(l.pending.urgent, time.Now())
+	want, alone := l.crowd.expect(l.pending.urgent, time.Now()), l.crowd.alone()
 	l.mu.Unlock()
+	if alone {
+		return
+	}
 	if want > 0 {
 		room.Reset(crowdWait)
 		select {

@@ -29,7 +29,7 @@ func dial(path, sync string, busy time.Duration, cache int) (*conn, error) {
 	return openNative(path, []string{
 		"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")",
 		"journal_mode(wal)", "synchronous(" + sync + ")",
-		"wal_autocheckpoint(" + strconv.Itoa(checkpointPages) + ")", "journal_size_limit(" + strconv.Itoa(walLimit) + ")",
+		"wal_autocheckpoint(" + strconv.Itoa(logLimit(roomAt(path))) + ")", "journal_size_limit(" + strconv.Itoa(walLimit) + ")",
 		"cache_size(" + strconv.Itoa(-cache) + ")",
 		// A damaged page is noticed when it is read, and a file is data, not a program.
 		"cell_size_check(1)", "trusted_schema(0)", "foreign_keys(0)",
@@ -50,10 +50,9 @@ func connect(path string, settings url.Values) (*conn, error) {
 }
 
 const (
-	pageSize        = 4096
-	checkpointPages = 2000     // 8 MiB: a page that is written often is copied to the file less often
-	walLimit        = 64 << 20 // bytes that the write-ahead log keeps on disk when it is empty
-	cacheKiB        = 8 << 10
+	pageSize = 4096
+	walLimit = 64 << 20 // bytes that the write-ahead log keeps on disk when it is empty
+	cacheKiB = 8 << 10
 )
 
 // dsn is the name of a database file for the driver.

@@ -35,3 +35,15 @@ func (r *Reader) Endless(ctx context.Context) error {
 		return v.eachOf(v.ctx, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i < 0", func([]value) error { return nil })
 	})
 }
+
+// LogLimit is logLimit.
+func LogLimit(room int64) int { return logLimit(room) }
+
+// Copied returns when the copier has done what it was asked to; it is stopped.
+func (d *DB) Copied() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.copier
+	d.copier = nil
+	return k.stop()
+}

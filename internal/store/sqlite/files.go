@@ -56,8 +56,7 @@ func (d *DB) logLost() bool {
 // file opened anew. When that fails, the next attempt to write tries again, as long as
 // the log is open.
 func (d *DB) rescue() {
-	busy, _, err := d.conn.number("PRAGMA wal_checkpoint(TRUNCATE)")
-	if err != nil || busy != 0 {
+	if done, err := d.empty(); err != nil || !done {
 		d.opt.Log.Error("the ledger's write-ahead log was removed, and what is in it could not be copied yet", "file", d.opt.Path+walSuffix, "error", err)
 		return
 	}

@@ -280,7 +280,7 @@ func (d *DB) shrink(ctx context.Context) error {
 		return err
 	}
 	// Who reads may keep it from being complete; what is left is done by those who write.
-	if _, _, err := d.conn.number("PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+	if _, err := d.empty(); err != nil {
 		return d.fail(err)
 	}
 	return nil

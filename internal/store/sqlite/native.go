@@ -26,10 +26,12 @@ type native struct {
 	got *uintptr // the same, to be read
 }
 
+const outSize = 8 // an address, or two numbers of four bytes
+
 // openNative opens a database file that is there.
 func openNative(path string, pragmas []string) (*conn, error) {
 	n := &native{tls: libc.NewTLS()}
-	if n.out = sqlite3.Xsqlite3_malloc64(n.tls, uint64(unsafe.Sizeof(uintptr(0)))); n.out == 0 {
+	if n.out = sqlite3.Xsqlite3_malloc64(n.tls, outSize); n.out == 0 {
 		n.tls.Close()
 		return nil, &nativeError{sqlite3.SQLITE_NOMEM, "out of memory"}
 	}
@@ -112,6 +114,19 @@ func (n *native) failed(rc int32) error {
 		}
 	}
 	return &nativeError{int(rc), text}
+}
+
+// written returns how many pages were written to the log since it was asked last.
+func (c *conn) written() int {
+	n, ok := c.driver.(*native)
+	if !ok {
+		return 0
+	}
+	numbers := at[[2]int32](n.out)
+	if sqlite3.Xsqlite3_db_status(n.tls, n.db, sqlite3.SQLITE_DBSTATUS_CACHE_WRITE, n.out, n.out+4, 1) != sqlite3.SQLITE_OK {
+		return 0
+	}
+	return int(numbers[0])
 }
 
 // PrepareContext implements [driver.ConnPrepareContext]. The context is not looked at:

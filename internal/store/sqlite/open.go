@@ -84,7 +84,9 @@ type DB struct {
 	wal    fs.FileInfo // its write-ahead log, and the index of that; nil until they are there
 	shm    fs.FileInfo
 	conn   *conn // nil: it has to be opened anew, because something went wrong
-	state        // what conn's file holds; read anew with conn
+	copier *copier
+	pages  int // written to the log since the copier began last
+	state      // what conn's file holds; read anew with conn
 }
 
 // state is what the writer knows of the file.
@@ -293,8 +295,8 @@ func (d *DB) Close() error {
 	d.closed = true
 	var all error
 	if d.conn != nil { // the last connection copies the write-ahead log into the file
-		all = errors.Join(all, d.conn.close())
-		d.conn = nil
+		all = errors.Join(all, d.copier.stop(), d.conn.close())
+		d.conn, d.copier = nil, nil
 	}
 	all = errors.Join(all, d.unlock())
 	if all != nil {

@@ -75,6 +75,10 @@ func (d *DB) transact(f func() error) error {
 	if err != nil {
 		return d.fail(err)
 	}
+	if d.pages += d.conn.written(); d.pages >= copyPages {
+		d.pages = 0
+		d.copier.copy()
+	}
 	return nil
 }
 
@@ -93,8 +97,8 @@ func (d *DB) fail(err error) error {
 
 // hangUp closes the connection; the next one to need it opens it anew.
 func (d *DB) hangUp() {
-	_ = d.conn.close() // what could be wrong with it is why it is closed
-	d.conn, d.state, d.wal, d.shm = nil, state{}, nil, nil
+	_ = errors.Join(d.copier.stop(), d.conn.close()) // what could be wrong with them is why they are closed
+	d.conn, d.copier, d.state, d.wal, d.shm = nil, nil, state{}, nil, nil
 }
 
 // ready sees to it that there is a connection to the right file, and that the writer
@@ -112,6 +116,10 @@ func (d *DB) ready() error {
 			return d.explain(err)
 		}
 		d.conn = c
+		if d.copier, err = startCopier(d.opt.Path, d.opt.Busy); err != nil {
+			d.hangUp()
+			return d.explain(err)
+		}
 		d.remember()
 	}
 	if d.index == nil {
