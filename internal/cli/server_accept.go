@@ -19,14 +19,18 @@ const mostExplained = 200
 func acceptServer(ctx context.Context, service *client.Client, added *client.Server, opt serverAddOptions, std Streams) error {
 	name := added.Status.Name
 	d, someone := (*dialogue)(nil), false
-	if !opt.yes && !opt.look && !opt.json {
+	up := added.Status.State == durward.StateReady || added.Status.State == durward.StateDegraded
+	if up && !opt.yes && !opt.look && !opt.json {
 		if d, someone = openDialogue(std); someone {
 			defer d.close()
 		}
 	}
 	warnings := warningsOf(ctx, service, name) // of what is accepted soon they are not told any more
 	said := "nothing of it is accepted yet; see: durward pins diff " + name
-	if !opt.look && !someone {
+	switch {
+	case !up:
+		said = "nothing of it was seen yet; what it offers first will be recorded, and can be accepted with: durward pins accept " + name
+	case !opt.look && !someone:
 		said = accepted(ctx, name)
 		if shown, err := service.Server(ctx, name); err == nil {
 			added = shown // what was accepted is believed: risks are others now
