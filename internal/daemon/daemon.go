@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
@@ -16,9 +17,11 @@ import (
 
 	"durward"
 	"durward/gateway"
+	"durward/internal/approval"
 	"durward/internal/config"
 	"durward/internal/identity"
 	"durward/internal/paths"
+	"durward/internal/plugin"
 	"durward/internal/private"
 	"durward/internal/secret"
 	"durward/internal/telemetry"
@@ -47,6 +50,10 @@ type Service struct {
 	started   time.Time
 	telemetry *telemetry.Telemetry
 	ledger    *book // nil: nothing is recorded
+	judge     *judge
+	desk      *approval.Desk
+	approver  [sha256.Size]byte          // hash of the approver credential
+	plugins   atomic.Pointer[plugin.Set] // that the judge's rules run
 	gateway   *gateway.Gateway
 	activity  *activity
 	address   string // of HTTP
@@ -99,6 +106,12 @@ func Start(opt Options) (s *Service, err error) {
 	s.later(tcp.Close)
 	s.address = tcp.Addr().String()
 	if err := s.openLedger(context.Background()); err != nil {
+		return nil, err
+	}
+	if err := s.openJudge(context.Background()); err != nil {
+		return nil, err
+	}
+	if err := s.openDesk(context.Background()); err != nil {
 		return nil, err
 	}
 	if err := s.startGateway(); err != nil {
@@ -203,7 +216,7 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 	return gateway.Options{
 		Servers: c.Servers, Toolsets: c.Toolsets, Builtin: c.Builtin, NoPrefix: c.NoPrefix,
 		LazyTools: c.LazyTools, PinnedTools: c.PinnedTools, Version: s.opt.Version, Log: s.log, Redact: s.withoutSecrets,
-		Recorder: s.recorder(), Observer: s.telemetry,
+		Decider: s.judge.engine, Pins: s.judge.pins, Approver: s.desk, Refusals: refusals(c), Recorder: s.recorder(), Observer: s.telemetry,
 		Access: gateway.Access{
 			NoAuth: c.Auth == config.AuthNone, Listen: []string{c.Listen}, AllowedHosts: c.AllowedHosts,
 			AllowedOrigins: c.AllowedOrigins, TrustedProxies: c.TrustedProxies,
@@ -266,6 +279,9 @@ func (s *Service) Run(ctx context.Context) {
 func (s *Service) Close() error {
 	s.stop.Do(func() { close(s.stopping) })
 	var errs []error
+	if s.desk != nil { // calls that wait for people are denied, not cancelled
+		errs = append(errs, s.desk.Close())
+	}
 	if s.gateway != nil { // streams end before the listeners wait for them
 		errs = append(errs, s.gateway.Close())
 	}

@@ -39,7 +39,7 @@ func (s *Service) ownerHandler() http.Handler {
 	mux.Handle("/", s.activity.watch(s.gateway.Handler()))
 	s.handleAPI(mux, func(r *http.Request) (durward.Caller, control.Scope, error) {
 		caller, err := s.gateway.Admit(r)
-		return caller, control.Operate, err
+		return caller, s.ownerScope(r), err
 	})
 	mux.Handle("/api/v1/stdio", s.activity.watch(s.gateway.StdioHandler()))
 	return mux
@@ -76,7 +76,7 @@ type authorizer = func(*http.Request) (durward.Caller, control.Scope, error)
 func (s *Service) api(authorize authorizer) http.Handler {
 	return control.New(control.Options{
 		Service: s, Servers: (*servers)(s), Steering: (*steering)(s), Offer: (*offer)(s), Configuration: s, Keys: (*keys)(s),
-		Ledger: (*readings)(s), Custody: (*custody)(s),
+		Ledger: (*readings)(s), Custody: (*custody)(s), Approvals: (*approvals)(s), Pins: (*pins)(s), Policy: (*rules)(s),
 		Watch: s.events.watch, Metrics: s.telemetry.ServeMetrics(), Authorize: authorize, Done: s.stopping, Version: s.opt.Version,
 	})
 }

@@ -29,6 +29,8 @@ type book struct {
 	reader      *sqlite.Reader
 	checkpoints *ledger.Checkpoints
 	hub         hub
+	policy      func() string           // digest of what decides calls; nil before there is any
+	ended       func(durward.SessionID) // told of sessions that end; nil: nobody is
 	log         *slog.Logger
 
 	keeping running // removes what is old
@@ -42,14 +44,21 @@ var (
 
 // SessionBegan implements gateway.SessionRecorder.
 func (b *book) SessionBegan(c durward.Caller, r durward.Route) {
-	b.Later(&ledger.SessionStart{
+	begun := &ledger.SessionStart{
 		ID: c.Session, At: now(), Principal: c.Principal, Entrance: c.Entrance, Process: c.Process, Client: c.Client, Route: r.String(), Era: "legacy",
-	})
+	}
+	if b.policy != nil {
+		begun.Policy = b.policy()
+	}
+	b.Later(begun)
 }
 
 // SessionEnded implements gateway.SessionRecorder.
 func (b *book) SessionEnded(c durward.Caller, reason string) {
 	b.Later(&ledger.SessionEnd{ID: c.Session, At: now(), Reason: reason})
+	if b.ended != nil {
+		b.ended(c.Session)
+	}
 }
 
 // now is the time as the ledger keeps it.

@@ -87,16 +87,26 @@ func (s *Service) take(ctx context.Context, next *config.Config, c *ledger.Chang
 	if err != nil {
 		return err
 	}
+	plugins, err := s.pluginsOf(next.Policy.Rules)
+	if err != nil {
+		return err
+	}
 	before := s.secrets.Swap(s.secretsOf(next, keys)) // a server that fails at once may print what it was given
 	differences(c, old, next)
 	if err := s.record(ctx, c); err != nil {
 		s.secrets.Store(before)
-		return err
+		return errors.Join(err, plugins.Close())
 	}
+	decidedBefore := s.decideBy(next.Policy.Rules, plugins) // before a new server can be called
 	if err := s.gateway.Reload(s.gatewayOptions(next)); err != nil {
 		s.secrets.Store(before)
+		err = errors.Join(err, s.decideBy(old.Policy.Rules, decidedBefore).Close())
 		s.undone(*c, "undone", err.Error())
 		return err
+	}
+	s.judge.believe(next)
+	if err := decidedBefore.Close(); err != nil {
+		s.log.Warn("plugins that are no longer in use did not end well", "error", err)
 	}
 	if err := s.useSealing(keys); err != nil {
 		return err

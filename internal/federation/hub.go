@@ -130,6 +130,12 @@ func (s *Set) ToolsChanged(route durward.Route) {
 	s.offer.hub.note(func(l *listener) Filter { return Filter{Tools: l.route == route} })
 }
 
+// ListsChanged tells all listeners that their lists may have changed, when they did for
+// another reason than what servers list.
+func (s *Set) ListsChanged() {
+	s.offer.hub.note(func(*listener) Filter { return Filter{Tools: true, Prompts: true, Resources: true} })
+}
+
 // broadcast tells the sessions of legacy clients for which to says so. Modern
 // clients hear of what they asked for and nothing else (2026-07-28,
 // basic/patterns/subscriptions).

@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"durward/gateway"
+	"durward/internal/builtin"
+	"durward/internal/config"
+	"durward/internal/paths"
+	"durward/internal/pin"
+	"durward/internal/plugin"
+	"durward/internal/store/guard"
+	"durward/policy"
+)
+
+// judge is what decides calls in a running service: the rules, the plugins they run,
+// and what was accepted of servers.
+type judge struct {
+	store   *guard.DB
+	pins    *pin.Book
+	engine  *policy.Engine
+	trusted atomic.Pointer[map[string]bool] // servers whose hints are believed; never changed
+	keeping running                         // writes what servers were seen to offer
+}
+
+// openJudge opens what decides calls. A plugin that cannot be loaded stops the start.
+func (s *Service) openJudge(ctx context.Context) error {
+	rules := s.config.Policy.Rules
+	plugins, err := s.pluginsOf(rules)
+	if err != nil {
+		return err
+	}
+	store, err := guard.Open(ctx, guard.Options{Path: paths.Guard()})
+	if err != nil {
+		return errors.Join(err, plugins.Close())
+	}
+	j := &judge{store: store}
+	j.believe(s.config)
+	s.judge = j
+	s.later(store.Close)
+	s.later(func() error { return s.plugins.Load().Close() })
+	s.plugins.Store(plugins)
+	j.pins, err = pin.Open(ctx, pin.Options{
+		Store: store, Own: []string{builtin.ServerName}, HoldFirst: rules.FirstUse() == "hold", MaxItems: s.config.Limits.Items, Log: s.log,
+		Held: s.pinsHeld,
+	})
+	if err != nil {
+		return err
+	}
+	j.keeping.begin(j.pins.Run)
+	s.later(j.keeping.end)
+	if j.engine, err = policy.New(policy.Options{Set: rules, Plugins: plugins, Pins: j.pins, TrustHints: j.trusts}); err != nil {
+		return err
+	}
+	if s.ledger != nil {
+		s.ledger.policy = j.engine.Digest
+	}
+	return nil
+}
+
+// pluginsOf loads the plugins that a set of rules runs.
+func (s *Service) pluginsOf(rules *policy.Set) (*plugin.Set, error) {
+	opt := plugin.Options{Plugins: map[string]plugin.Config{}, Log: s.log}
+	for name, p := range rules.Plugins() {
+		opt.Plugins[name] = plugin.Config{
+			Mode: p.Mode, WASM: p.WASM, Detect: p.Detect, Max: int64(p.Max), Threshold: p.Threshold, Labels: p.Labels, Timeout: p.Timeout,
+		}
+	}
+	return plugin.New(opt)
+}
+
+// trusts reports whether the operator believes what a server says of its tools.
+func (j *judge) trusts(server string) bool { return (*j.trusted.Load())[server] }
+
+// believe takes from a configuration which servers are believed.
+func (j *judge) believe(c *config.Config) {
+	trusted := map[string]bool{}
+	for i := range c.Servers {
+		if c.Servers[i].TrustHints {
+			trusted[c.Servers[i].Name] = true
+		}
+	}
+	j.trusted.Store(&trusted)
+}
+
+// decideBy takes another set of rules into use and returns the plugins of the one
+// before. When it returns every call is decided by it, and clients were told that
+// lists may have changed.
+func (s *Service) decideBy(rules *policy.Set, plugins *plugin.Set) (before *plugin.Set) {
+	same := rules.Digest() == s.judge.engine.Set().Digest()
+	s.judge.pins.HoldFirst(rules.FirstUse() == "hold")
+	s.judge.engine.Swap(rules, plugins)
+	before = s.plugins.Swap(plugins)
+	if !same {
+		s.gateway.PolicyChanged()
+		s.gateway.PinsChanged("") // whether first sight is held may be another
+	}
+	return before
+}
+
+// refusals is the form in which agents learn that a call was refused.
+func refusals(c *config.Config) gateway.Refusal { return gateway.Refusal(c.Policy.Rules.Refusal()) }
