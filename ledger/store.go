@@ -36,6 +36,9 @@ type Store interface {
 	Write(ctx context.Context, b *Batch) error
 	// Open returns the calls that have no outcome, oldest first, at most limit.
 	Open(ctx context.Context, limit int) ([]durward.CallID, error)
+	// Unanswered returns the questions to people that were written down and have no
+	// answer, oldest first, at most limit.
+	Unanswered(ctx context.Context, limit int) ([]*Approval, error)
 	Close() error
 }
 

@@ -61,6 +61,8 @@ func (s *shelf) Write(_ context.Context, b *ledger.Batch) error {
 	return nil
 }
 
+func (*shelf) Unanswered(context.Context, int) ([]*ledger.Approval, error) { return nil, nil }
+
 func (s *shelf) Open(_ context.Context, limit int) ([]durward.CallID, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -266,36 +266,6 @@ func (l *Ledger) end() bool {
 	return l.ended
 }
 
-// recover gives calls that a killed process left open the outcome unknown.
-func (l *Ledger) recover(ctx context.Context) error {
-	now := time.Now().UTC().Truncate(time.Microsecond)
-	recovered := 0
-	for {
-		open, err := l.opt.Store.Open(ctx, openedAtOnce)
-		if err != nil {
-			return err
-		}
-		if len(open) == 0 {
-			break
-		}
-		recovered += len(open)
-		records := make([]Record, 0, len(open)+1)
-		for _, id := range open {
-			records = append(records, &Outcome{
-				Call: id, At: now, Status: durward.StatusUnknown,
-				Error: "the gateway ended before the answer came; the call may or may not have been executed",
-			})
-		}
-		if err := l.writeNow(ctx, append(records, &Note{At: now, What: "recovered", Detail: plural(len(open), "call", "calls") + " left open by a process that was killed"})); err != nil {
-			return err
-		}
-	}
-	if recovered > 0 {
-		l.opt.Log.Warn("calls that were under way when the gateway ended have an unknown outcome", "calls", recovered)
-	}
-	return nil
-}
-
 // writeNow commits records while the writer does not run.
 func (l *Ledger) writeNow(ctx context.Context, records []Record) error {
 	b := &Batch{Records: records, Link: l.head.Next(time.Now(), records)}
