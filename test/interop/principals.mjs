@@ -24,12 +24,9 @@ for (const server of job.servers) {
     crowd = await Promise.all(names.map((name) => member(name, server)));
   });
   if (!connected) continue;
-  // Nobody was asked by this server yet: it may not be told apart for whom it asks,
-  // and then the gateway refuses the question, but it never guesses.
-  await report.check('first-questions', async () => {
-    const ends = await everybody(crowd, (m) => interviews(m, 'first', true));
-    assert.ok(ends.some((e) => e === 'answered'), `of ${ends.length} calls: ${[...new Set(ends)].join('; ')}`);
-  });
+  // Nobody was asked by this server yet: while it may not be told apart for whom it
+  // asks the gateway refuses the question, but it never guesses.
+  await report.check('first-questions', () => everybody(crowd, (m) => interviews(m, 'first', true)));
   await report.check('three-rounds-each', () => everybody(crowd, (m) => interviews(m, 'again', false)));
   if (server.kind === 'everything') {
     await report.check('sampling-each', () => everybody(crowd, (m) => samplings(m)));
