@@ -212,12 +212,7 @@ func countedOf(call *durward.Call) *counted {
 	}
 }
 
-// blocked is the decision about what could not be decided.
-func blocked(reason string) durward.Decision {
-	return durward.Decision{Action: durward.Block, Layer: Builtin.String(), Cause: causeEvaluation, Reason: reason}
-}
-
-// compile-time proof of what the gateway asks for.
+// This is what the gateway asks of one that decides.
 var _ interface {
 	Decide(ctx context.Context, call *durward.Call) (durward.Decision, error)
 	DecideResult(ctx context.Context, call *durward.Call, result []byte) (durward.Decision, error)

@@ -67,7 +67,7 @@ func functionLibrary() cel.EnvOption {
 func (f ownFunction) bind(args ...ref.Val) ref.Val {
 	list := make([]string, len(args))
 	for i, arg := range args {
-		list[i] = string(arg.(types.String)) //nolint:errcheck // checked against the declaration by the library
+		list[i] = string(arg.(types.String))
 	}
 	out, err := f.call(list)
 	if err != nil {

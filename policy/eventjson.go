@@ -112,7 +112,7 @@ func EventFromJSON(data []byte) (*Event, error) {
 	if err := dec.Decode(&in); err != nil {
 		return nil, durward.Errorf(durward.Invalid, "event", "it cannot be read: %w; its members have the names of durward rule fields", err)
 	}
-	if _, err := dec.Token(); err != io.EOF { //nolint:errorlint // exactly the end
+	if _, err := dec.Token(); err != io.EOF {
 		return nil, durward.Errorf(durward.Invalid, "event", "there is something behind the object")
 	}
 	if name := twice(data, 0); name != "" {

@@ -107,7 +107,7 @@ func risks() []string { return []string{"low", "medium", "high", "critical"} }
 
 // fieldTable is the one table of fields: the environment, the reference and "durward
 // rule fields" come from it. The index is the field.
-func fieldTable() [numFields]fieldInfo { //nolint:funlen // a table
+func fieldTable() [numFields]fieldInfo {
 	return [numFields]fieldInfo{
 		fieldEventType: {"event.type", kindText, true, 0, "What happens: a request of a client or its result, a connection, an operation of the host tools.",
 			[]string{EventMCP, EventHTTP, EventSandbox}},

@@ -11,7 +11,7 @@ import (
 )
 
 // fieldValue returns the value of a field of an event; nil if it is absent.
-func fieldValue(ev *Event, f field) ref.Val { //nolint:funlen // a table
+func fieldValue(ev *Event, f field) ref.Val {
 	switch f {
 	case fieldEventType:
 		return text(ev.Type)

@@ -3,6 +3,7 @@ package policy
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"durward"
 	"durward/internal/wire"
@@ -19,6 +20,9 @@ type pointer []string
 func parsePointer(text string) (pointer, error) {
 	if !strings.HasPrefix(text, "/") {
 		return nil, durward.Errorf(durward.Invalid, "", "must be a JSON pointer such as /path/0/name, is %q", text)
+	}
+	if !utf8.ValidString(text) {
+		return nil, durward.Errorf(durward.Invalid, "", "the pointer %q is not UTF-8", text)
 	}
 	steps := strings.Split(text[1:], "/")
 	if len(steps) > maxPointer {

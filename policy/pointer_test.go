@@ -102,7 +102,6 @@ func slowSet(doc any, p []string, value any, remove bool) (any, bool) {
 			d[p[0]] = value
 			return d, true
 		case !there:
-			inner = map[string]any{}
 			for i := len(p) - 1; i > 0; i-- {
 				value = map[string]any{p[i]: value}
 			}

@@ -48,9 +48,6 @@ func actions() []string {
 
 func (a action) String() string { return actions()[a] }
 
-// decides reports whether the action is an outcome, which competes with others.
-func (a action) decides() bool { return a <= actBlock }
-
 // rule is a rule that was checked. It does not change.
 type rule struct {
 	layer    Layer

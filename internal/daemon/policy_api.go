@@ -76,7 +76,7 @@ func (r *rules) Explain(ctx context.Context, _ durward.Caller, in client.Explain
 		}
 		out.Rules = append(out.Rules, client.ExplainedRule{
 			Layer: one.Layer.String(), ID: one.ID, File: one.Pos.File, Line: one.Pos.Line, Stage: one.Stage, Action: one.Action,
-			Matched: one.Matched, Decides: one.Decides, Why: one.Why,
+			Indexed: one.Indexed, Matched: one.Matched, Decides: one.Decides, Why: one.Why,
 		})
 	}
 	return out, nil

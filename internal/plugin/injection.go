@@ -22,6 +22,7 @@ const (
 	featExfil
 	featExfilTold
 	featLink
+	featLinkOpen
 	featUnseen
 	featTags
 	featHidden
@@ -42,13 +43,14 @@ func features() []featureInfo {
 		{featTags, "hidden-text", 0.7, "text in characters that only machines read"},
 		{featUnseen, "unseen", 0.45, "such words within HTML comments or styles that people do not see"},
 		{featSecrecy, "secrecy", 0.45, "the user is not to be told or asked"},
-		{featLink, "data-link", 0.45, "a picture or link whose address is to be filled with data"},
+		{featLink, "data-link", 0.55, "a picture whose address is to be filled with data, or a link with a place for secrets or the conversation"},
 		{featDemand, "demand", 0.4, "something is demanded of an assistant or model that is named"},
 		{featRole, "role-marker", 0.35, "a mark of chat templates that says who speaks"},
 		{featExfilTold, "exfiltration", 0.35, "sending secrets or the conversation somewhere, next to one of the others"},
 		{featNewTask, "new-task", 0.3, "the reader is given another role or task"},
 		{featTool, "tool-call", 0.3, "what looks like a call of a tool, or the end of its result"},
 		{featJailbreak, "jailbreak", 0.3, "words of known jailbreaks"},
+		{featLinkOpen, "open-link", 0.25, "a link whose address is to be filled with something"},
 		{featExfil, "outgoing-data", 0.25, "sending secrets or the conversation somewhere"},
 		{featRoles, "role-markers", 0.25, "three or more of such marks"},
 		{featHidden, "hidden-characters", 0.2, "characters that are not seen"},
@@ -144,12 +146,8 @@ func (t *tables) judgeSign(text []byte, group signGroup, start, end int, last *[
 		if drops(text[end:]) {
 			f = featOverride
 		}
-	case signDropOther:
-		if near(signOrders, nearOrders) {
-			f = featOverride
-		}
-	case signOrders:
-		if near(signDropOther, nearOrders) {
+	case signDropOther, signBefore, signOrders:
+		if all(group, []signGroup{signDropOther, signBefore, signOrders}, near, nearOrders) {
 			f = featOverride
 		}
 	case signTool:
@@ -177,12 +175,20 @@ func (t *tables) judgeSign(text []byte, group signGroup, start, end int, last *[
 	return f
 }
 
+// all reports whether the other groups are near to this one.
+func all(group signGroup, groups []signGroup, near func(signGroup, int) bool, within int) bool {
+	for _, g := range groups {
+		if g != group && !near(g, within) {
+			return false
+		}
+	}
+	return true
+}
+
 // sends: to send, what, and where to.
 func sends(group signGroup, near func(signGroup, int) bool) (f feature) {
-	for _, g := range [...]signGroup{signSend, signPrecious, signTarget} {
-		if g != group && !near(g, nearSend) {
-			return 0
-		}
+	if !all(group, []signGroup{signSend, signPrecious, signTarget}, near, nearSend) {
+		return 0
 	}
 	f = featExfil
 	if near(signAddress, 2*nearSend) || near(signNewTask, 2*nearSend) || near(signSecrecy, 2*nearSend) || near(signRole, 2*nearSend) {
@@ -288,13 +294,20 @@ func carries(text []byte, at int) feature {
 	}
 	q := bytes.ToLower(rest[query:])
 	fill := bytes.ContainsAny(q, "{<[") || bytes.Contains(q, []byte("%7b")) || bytes.Contains(q, []byte("%5b")) || bytes.Contains(q, []byte("your_")) || bytes.Contains(q, []byte("_here"))
-	for _, name := range [...]string{"data=", "secret=", "exfil=", "leak=", "payload=", "conversation=", "history=", "stolen=", "prompt="} {
-		if picture && bytes.Contains(q, []byte(name)) {
-			return featLink
-		}
+	precious, own := false, false
+	for _, name := range [...]string{"secret", "exfil", "leak", "payload", "conversation", "history", "stolen", "data="} {
+		precious = precious || bytes.Contains(q, []byte(name))
 	}
-	if fill {
+	for _, name := range [...]string{"prompt", "token", "key", "password"} {
+		own = own || bytes.Contains(q, []byte(name))
+	}
+	switch {
+	case precious && (picture || fill), own && fill:
 		return featLink
+	case fill && picture:
+		return featLink
+	case fill:
+		return featLinkOpen
 	}
 	return 0
 }

@@ -11,6 +11,7 @@ type signGroup uint8
 const (
 	signDrop      signGroup = iota // to do away with; what follows is looked at word by word
 	signDropOther                  // the same in other languages
+	signBefore                     // that it came before, or all of it, in other languages
 	signOrders                     // what is done away with, in other languages
 	signRole                       // marks of who speaks
 	signTool                       // marks of calls of tools and of their results
@@ -27,15 +28,19 @@ const (
 	signGroups
 )
 
-func signs() []sign { //nolint:funlen // a table
+func signs() []sign {
 	return []sign{
 		{signDrop, []string{"ignore ", "disregard ", "forget ", "override ", "bypass ", "do not follow ", "don't follow ", "stop following "}},
 		{signDropOther, []string{
 			"ignoriere", "vergiss", "missachte", "ignorez", "oubliez", "oublie ", "ignora ", "olvida", "ignore as ", "ignore todas", "esqueça", "dimentica",
 			"忽略", "无视", "無視", "忘记", "忘れ", "игнорируй", "забудь", "تجاهل", "انس ", "अनदेखा", "नज़रअंदाज़", "भूल जा", "무시",
 		}},
+		{signBefore, []string{
+			"alle ", "alles", "vorherig", "vorher", "bisherig", "obig", "précédent", "ci-dessus", "toutes", "anterior", "todas", "todos", "acima", "precedenti", "tutte", "之前", "以上", "所有", "先前", "前面",
+			"以前", "これまで", "上記", "すべて", "предыдущ", "все ", "всё", "السابق", "كل ", "جميع", "पिछले", "सभी", "पुराने", "ऊपर", "이전", "모든", "위의",
+		}},
 		{signOrders, []string{
-			"anweisung", "instructions précédentes", "instructions ci-dessus", "consignes", "instrucciones", "istruzioni", "instruções", "指令", "指示", "提示词",
+			"anweisung", "instructions", "consignes", "instrucciones", "istruzioni", "instruções", "指令", "指示", "提示词",
 			"инструкци", "указани", "التعليمات", "निर्देश", "지시", "vorgaben", "system-prompt", "systemprompt",
 		}},
 		{signRole, []string{

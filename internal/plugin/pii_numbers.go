@@ -83,11 +83,15 @@ func (s *piiScan) number(n int) int {
 	for _, x := range g {
 		total += x.len()
 	}
-	if total < 7 && !(s.ip && n >= 4) || first.len() > 30 {
+	if name, level, from, to := s.iban(g); to > from {
+		s.add(name, level, from, to)
+		return max(to, first.end)
+	}
+	if total < 6 && !(s.ip && n >= 4) || first.len() > 30 {
 		return g[n-1].end
 	}
 	for _, kind := range [...]func(*piiScan, []group) (string, Level, int, int){
-		(*piiScan).iban, (*piiScan).card, (*piiScan).national, (*piiScan).phone, (*piiScan).address,
+		(*piiScan).card, (*piiScan).national, (*piiScan).phone, (*piiScan).address,
 	} {
 		if name, level, from, to := kind(s, g); to > from {
 			s.add(name, level, from, to)
@@ -155,7 +159,7 @@ func shape(g []group, lengths ...int) bool {
 }
 
 func (s *piiScan) card(g []group) (string, Level, int, int) {
-	take := 0
+	var take int
 	switch {
 	case g[0].len() >= 13 && g[0].len() <= 19:
 		take = 1
@@ -264,7 +268,7 @@ func (s *piiScan) iban(g []group) (string, Level, int, int) {
 }
 
 // ibanLength is the length of the accounts of a country, 0 if it has none.
-func ibanLength(country string) int { //nolint:funlen // a table
+func ibanLength(country string) int {
 	switch country {
 	case "NO":
 		return 15

@@ -205,7 +205,7 @@ func (s *piiScan) international(g []group) (string, Level, int, int) {
 	}
 	to := g[take-1].end
 	d := s.digitsOf(g[:take])
-	if take == 1 && n < 10 || !countryCode(d) || to < len(s.text) && s.t.sets[s.text[to]]&word != 0 || dull(d) || fictitious(d) {
+	if take == 1 && n < 10 || !countryCode(d) || to < len(s.text) && s.t.sets[s.text[to]]&word != 0 || counting(d) || fictitious(d) {
 		return "", 0, 0, 0
 	}
 	return "phone", LevelMedium, from, to
@@ -246,6 +246,7 @@ func fictitious(d []byte) bool {
 // northAmerican returns the end of (NXX) NXX-XXXX and NXX-NXX-XXXX, 0 if it is
 // none; a 1 may be in front.
 func (s *piiScan) northAmerican(g []group) int {
+	begin := g[0].start
 	if g[0].len() == 1 && s.text[g[0].start] == '1' && len(g) > 3 && s.alone(g[0].start, g[3].end) {
 		g = g[1:]
 	}
@@ -260,11 +261,11 @@ func (s *piiScan) northAmerican(g []group) int {
 	if !closed && (!same || sign != '-' && sign != '.') || last != '-' && last != '.' && last != ' ' || g[2].start != g[1].end+1 {
 		return 0
 	}
-	if open {
-		from--
+	if open && begin == from {
+		begin--
 	}
 	d := s.digitsOf(g[:3])
-	if !s.alone(from, to) || d[0] < '2' || d[3] < '2' || d[1] == '9' || fictitious(d) || dull(d) {
+	if !s.alone(begin, to) || d[0] < '2' || d[3] < '2' || d[1] == '9' || fictitious(d) || counting(d) {
 		return 0
 	}
 	return to
@@ -292,7 +293,7 @@ func (s *piiScan) called(g []group) int {
 	for ; take < len(g) && n+g[take].len() <= 15; take++ {
 		n += g[take].len()
 	}
-	if n < 7 || take == 0 || dull(s.digitsOf(g[:take])) || fictitious(s.digitsOf(g[:take])) {
+	if n < 7 || take == 0 || counting(s.digitsOf(g[:take])) || fictitious(s.digitsOf(g[:take])) {
 		return 0
 	}
 	return g[take-1].end
@@ -301,4 +302,19 @@ func (s *piiScan) called(g []group) int {
 // telephoneWords are those behind which a number is one to call.
 func telephoneWords() []string {
 	return []string{"tel", "phone", "mobil", "fax", "call ", "whatsapp", "handy", "电话", "手机", "電話", "फ़ोन", "फोन", "هاتف", "тел", "☎", "📞", "móvil", "cell"}
+}
+
+// counting reports whether a number is one that nobody has: one digit over and
+// over, or the digits in order.
+func counting(d []byte) bool {
+	same, up := 0, 0
+	for i := 1; i < len(d); i++ {
+		if d[i] == d[i-1] {
+			same++
+		}
+		if d[i] == d[i-1]+1 || d[i] == '0' && d[i-1] == '9' {
+			up++
+		}
+	}
+	return same >= len(d)-2 || up >= len(d)-2
 }

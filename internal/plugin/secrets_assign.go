@@ -123,16 +123,24 @@ func (s *secretScan) assign(start, end int) {
 	if from > 0 && s.text[from-1] == '\\' && from < start {
 		from++ // \npassword of a text within a text
 	}
-	value, bare, strict := s.given(to)
-	if value <= 0 {
+	value, quote, strict := s.given(to)
+	if value == 0 && from > 1 && s.text[from] == '-' && to < len(s.text) && s.text[to] == ' ' { // --password VALUE
+		value, quote, strict = to+1, 0, true
+	}
+	if value == 0 {
 		return
 	}
 	class := classify(s.text[from:to])
 	if class == nameOther {
 		return
 	}
-	stop := s.valueEnd(value, bare)
-	if level := judge(class, s.text[value:stop], bare != 0, strict && shouting(s.text[from:to])); level > LevelNone {
+	stop := s.valueEnd(value, quote)
+	if next, q, _ := s.given(stop); quote == 0 && q != 0 && identifier(s.text[value:stop]) { // name: string = "VALUE"
+		value, quote = next, q
+		stop = s.valueEnd(value, quote)
+	}
+	settled := strict && (shouting(s.text[from:to]) || s.text[from] == '-')
+	if level := judge(class, s.text[value:stop], quote != 0, settled); level > LevelNone {
 		s.add(s.kindOf(class, s.text[from:to], s.text[value:stop]), level, value, stop)
 	}
 }
@@ -277,23 +285,21 @@ func identifier(b []byte) bool {
 }
 
 // wordy reports whether b is words and numbers with signs between them, such as
-// names of things: prod-db-credentials-2024, arn:aws:…, a path.
+// names of things: prod-db-credentials-2024, PaymentServiceConfiguration2, a path.
+// Chance makes words of two letters.
 func wordy(b []byte) bool {
-	longest, run, plain := 0, 0, 0
+	words, letters := 0, 0
 	for i, c := range b {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z' && (i == 0 || run == 0):
-			run++
-			longest = max(longest, run)
-			plain++
-		case c >= 'A' && c <= 'Z' && b[i-1] >= 'a' && b[i-1] <= 'z' && run > 2:
-			run = 1
-			plain++
-		default:
-			run = 0
+		isUpper, isSmall := c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z'
+		if !isUpper && !isSmall {
+			continue
+		}
+		letters++
+		if i == 0 || isUpper && (b[i-1] < 'A' || b[i-1] > 'Z') || isSmall && (b[i-1] < 'A' || b[i-1] > 'z' || b[i-1] > 'Z' && b[i-1] < 'a') {
+			words++
 		}
 	}
-	return longest >= 5 && plain*10 >= len(b)*7
+	return letters >= 4*words && letters*10 >= len(b)*6
 }
 
 // reference reports whether b says where a value is to be taken from.

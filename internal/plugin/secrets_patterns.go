@@ -145,7 +145,7 @@ func matchAzureMark(s *secretScan, start, end int) (from, to int) {
 
 func matchTelegram(s *secretScan, start, end int) (from, to int) {
 	from, to = s.t.sets.back(s.text, start, 11, digits), s.t.sets.run(s.text, end, end+34, base64URL)
-	if n := start - from; n < 8 || n > 10 || !s.begins(from) {
+	if n := start - from; n < 8 || n > 10 || !s.begins(from) && !bytes.HasSuffix(s.text[:from], []byte("bot")) {
 		return 0, 0
 	}
 	if n := to - end; n < 32 || n > 33 {

@@ -63,10 +63,8 @@ func shorten(raw []byte, limit int) []byte {
 		n++
 		// All n are cut to the same length.
 		level = (sum-excess)/n - markerRoom
-		if next := 0; n < len(long) {
-			if next = long[n].end - long[n].start; level >= next {
-				break
-			}
+		if n < len(long) && level >= long[n].end-long[n].start {
+			break
 		}
 	}
 	if n == 0 || level < 0 {

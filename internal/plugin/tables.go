@@ -1,5 +1,10 @@
 package plugin
 
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
 // what says which built-in plugins look at a text.
 type what uint8
 
@@ -66,6 +71,9 @@ func newTables() *tables {
 		t.signGroups = append(t.signGroups, sign.group)
 		for _, word := range sign.words {
 			add(roleSign, i, word)
+			if r, n := utf8.DecodeRuneInString(word); n > 1 && unicode.ToUpper(r) != r {
+				add(roleSign, i, string(unicode.ToUpper(r))+word[n:]) // the pass folds ASCII only
+			}
 		}
 	}
 	t.words = newWords(list)

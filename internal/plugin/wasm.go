@@ -136,7 +136,7 @@ func (m *module) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer instance.Close(ctx)
+	defer instance.Close(ctx) //nolint:errcheck // it has nothing that could be lost
 	out, err := instance.ExportedFunction(exportABI).Call(ctx)
 	if err != nil || len(out) != 1 {
 		return durward.Errorf(durward.Invalid, "", "%s failed: %v", exportABI, err)
@@ -178,7 +178,7 @@ func (m *module) call(ctx context.Context, input []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer instance.Close(context.Background())
+	defer instance.Close(context.Background()) //nolint:errcheck // as above
 	run, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	out, err := m.exchange(run, instance, input)

@@ -52,8 +52,8 @@ func Run(ctx context.Context, opt Options) error {
 	asked := ctx.Err() != nil
 	cancel()
 	watching.Wait()
-	if errors.Is(err, tea.ErrProgramKilled) && asked {
-		return nil // it was told to end
+	if asked && errors.Is(err, tea.ErrProgramKilled) {
+		err = nil // it was told to end
 	}
 	return err
 }
