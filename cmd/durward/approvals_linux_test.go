@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const asksAboutEchoes = `version: 1
@@ -51,6 +53,9 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 		}
 	}
 	person, program := terminal(t)
+	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}); err != nil { // without a size nothing is shown
+		t.Fatal(err)
+	}
 	screen := command("approvals")
 	screen.Stdin, screen.Stdout, screen.Stderr = program, program, program
 	screen.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -61,8 +66,8 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 	defer guard.Stop()
 	typed := make(chan string, 1)
 	go func() { typed <- callUntilApproved(command, person) }()
-	seen := answer(t, person, screen, [][2]string{{"nothing waits", "?"}, {"Answers", "?"}, {"echoes", ""}, {"approved", "q"}})
-	if out := <-typed; !screen.ProcessState.Success() || out != "approved-by-a-person" {
+	seen := answer(t, person, screen, [][2]string{{"nothing waits", ""}, {"user/echoes", ""}, {": approved", "q"}})
+	if out := <-typed; !screen.ProcessState.Success() || out != "yes" {
 		t.Errorf("%v, %q, seen: %q", screen.ProcessState, out, seen)
 	}
 }
@@ -74,7 +79,7 @@ func callUntilApproved(command func(...string) *exec.Cmd, person *os.File) strin
 	go func() {
 		out, err := []byte(nil), error(nil)
 		for range 100 {
-			if out, err = command("call", "local__echo", "message=approved-by-a-person").CombinedOutput(); err == nil {
+			if out, err = command("call", "local__echo", "message=yes").CombinedOutput(); err == nil {
 				break
 			}
 		}
