@@ -77,13 +77,14 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 func callUntilApproved(command func(...string) *exec.Cmd, person *os.File) string {
 	over := make(chan string, 1)
 	go func() {
-		out, err := []byte(nil), error(nil)
+		var last []byte
 		for range 100 {
-			if out, err = command("call", "local__echo", "message=yes").CombinedOutput(); err == nil {
+			out, err := command("call", "local__echo", "message=yes").CombinedOutput()
+			if last = out; err == nil {
 				break
 			}
 		}
-		over <- string(bytes.TrimSpace(out))
+		over <- string(bytes.TrimSpace(last))
 	}()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
