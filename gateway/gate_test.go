@@ -187,3 +187,18 @@ func TestTheZeroValueIsClosed(t *testing.T) {
 		t.Errorf("HTTP %d: %s", w.Code, w.Body)
 	}
 }
+
+// A server that fails gets no words past the rules.
+func TestErrorsAreReviewedLikeResults(t *testing.T) {
+	r, _ := gated(t)
+	for era, c := range r.clients(t, "/mcp") {
+		a := call(t, c, "h__echo", `{"text":"harmless"}`)
+		if a.Text() != "harmless" {
+			t.Fatalf("%s: %s %s", era, a.Msg.Result, a.Msg.Error)
+		}
+		a = call(t, c, "h__rpcerror", `{"text":"this is classified"}`)
+		if a.Msg.Error == nil || strings.Contains(string(a.Msg.Error), "classified") || a.Code() != wire.CodeRefused {
+			t.Errorf("%s: %s %s", era, a.Msg.Result, a.Msg.Error)
+		}
+	}
+}

@@ -90,7 +90,7 @@ func callHint(tool *client.Item, err error) string {
 	case durward.Timeout, durward.Unknown:
 		return "it may have been executed: look before you call it again"
 	case durward.Denied:
-		return "a rule refused it; durward status says which policy decides"
+		return "durward calls --limit 1 tells what decided, and durward show ID why"
 	default:
 		return fmt.Sprintf("durward tools %s shows its schema, durward server logs %s what the server says", tool.Name, tool.Server)
 	}

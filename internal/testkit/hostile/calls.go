@@ -1,6 +1,7 @@
 package hostile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -102,7 +103,7 @@ func (s *server) simple(m *message, a arguments) {
 	case "fail":
 		s.result(m.ID, `{"content":[{"type":"text","text":"it did not work"}],"isError":true}`)
 	case "rpcerror":
-		s.failure(m.ID, -32000, "it did not work")
+		s.failure(m.ID, -32000, cmp.Or(a.Text, "it did not work"))
 	case "raw":
 		s.result(m.ID, a.Raw)
 	default:
