@@ -90,7 +90,8 @@ type PluginSpec struct {
 type PinsSpec struct {
 	// FirstUse is what happens with what a server offers when it is seen first:
 	// accept (it may be called, though its read-only hints are not believed until
-	// somebody accepts it), or hold. What changes or comes later is held. Default accept.
+	// somebody accepts it), or hold. What changes later is held, and what is added once
+	// somebody accepted or rejected anything of the server. Default accept.
 	FirstUse string `yaml:"first_use" enum:"accept|hold"`
 }
 

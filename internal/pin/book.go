@@ -107,7 +107,7 @@ func load(servers map[string]*server, r Row) {
 		if r.Name == "legacy" {
 			at = legacy
 		}
-		s.sights[at] = seen{since: r.Seen, over: r.State == Accepted}
+		s.sights[at] = seen{since: r.Seen, over: r.State == Accepted, judged: r.Decided}
 		return
 	}
 	key := thingKey{r.Kind, r.Name}

@@ -81,6 +81,19 @@ func TestB22_WhatChangesAfterFirstSightIsHeld(t *testing.T) {
 	want(t, b, evil, pin.Accepted)
 }
 
+// As long as nobody looked at a server, what it adds is as good as what it began
+// with; what it changes is not.
+func TestWhatIsAddedToAServerThatNobodyLookedAtIsNotHeld(t *testing.T) {
+	b := open(t, pin.Options{})
+	read, late, other := define("read", `{"name":"read"}`), define("late", `{"name":"late"}`), define("late", `{"name":"late","title":"other"}`)
+	b.Observe(surface(read))
+	b.Observe(surface(read, late))
+	want(t, b, late, pin.First)
+	b.Observe(surface(read))
+	b.Observe(surface(read, other)) // it was seen otherwise, and gone in between
+	want(t, b, other, pin.Changed)
+}
+
 func TestB22_TheOrderOfMembersIsNoChange(t *testing.T) {
 	b := open(t, pin.Options{})
 	b.Observe(surface(define("read", `{"name":"read","title":"R"}`)))
@@ -132,6 +145,7 @@ func TestAServerThatCannotBeReadToTheEndIsSeenFirstForAWhile(t *testing.T) {
 	b.Observe(part)
 	want(t, b, changed, pin.Changed) // what was seen was seen
 	now = now.Add(time.Hour)
+	decide(t, b, true, c)
 	part.Definitions = append(part.Definitions, d)
 	b.Observe(part)
 	want(t, b, d, pin.Held)
@@ -273,7 +287,7 @@ func TestWhatIsKeptOfAServerIsBounded(t *testing.T) {
 			s.Definitions = append(s.Definitions, define(name, `{"name":"`+name+`"}`))
 		}
 		b.Observe(s)
-		if round > 0 {
+		if round > 0 { // what was first had to make room
 			for _, d := range s.Definitions {
 				want(t, b, d, pin.Held)
 			}
@@ -310,7 +324,9 @@ func TestALookUpDoesNotAllocate(t *testing.T) {
 func TestWhatIsHeldIsToldOnce(t *testing.T) {
 	var told []pin.Thing
 	b := open(t, pin.Options{Held: func(_ string, things []pin.Thing) { told = append(told, things...) }})
-	b.Observe(surface(define("read", `{"name":"read"}`)))
+	read := define("read", `{"name":"read"}`)
+	b.Observe(surface(read))
+	decide(t, b, true, read)
 	changed := surface(define("read", `{"name":"read","title":"new"}`), define("late", `{"name":"late"}`))
 	b.Observe(changed)
 	b.Observe(changed)

@@ -91,6 +91,7 @@ func (e *edition) decide(c Choice, v *Verdict) error {
 	}
 	e.putForm(key, f, f.raw)
 	e.set(key, next)
+	e.look()
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 // definitions each.
 type model struct {
 	seen   bool
+	looked bool
 	states map[[2]int]pin.State // by thing and variant
 	listed map[int]int          // thing -> variant
 }
@@ -25,13 +26,18 @@ func (m *model) observe(listed map[int]int) {
 		if _, known := m.states[d]; known {
 			continue
 		}
-		m.states[d] = pin.Held
-		if !m.seen {
-			m.states[d] = pin.First
+		m.states[d] = pin.First
+		if _, other := m.states[[2]int{thing, 1 - variant}]; other || m.seen && m.judged() {
+			m.states[d] = pin.Held
 		}
 	}
 	m.seen = true
 	m.forget()
+}
+
+// judged says whether anybody looked at the server.
+func (m *model) judged() bool {
+	return m.looked
 }
 
 // forget drops what is held and not listed: it would be held again.
@@ -45,6 +51,7 @@ func (m *model) forget() {
 
 func (m *model) decide(thing int, accept bool) {
 	d, other := [2]int{thing, m.listed[thing]}, [2]int{thing, 1 - m.listed[thing]}
+	m.looked = true
 	m.states[d] = pin.Rejected
 	if accept {
 		m.states[d] = pin.Accepted

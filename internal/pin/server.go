@@ -24,6 +24,9 @@ type server struct {
 type seen struct {
 	since time.Time
 	over  bool
+	// judged: somebody gave a verdict, or something had to be forgotten for want of
+	// room. What comes from then on is held.
+	judged time.Time
 }
 
 // edition is a server while it is changed.
@@ -100,7 +103,7 @@ func (e *edition) end(at sight, complete bool) {
 }
 
 func (e *edition) putSight(at sight, known seen) {
-	row := Row{Key: sightKey(e.name, at), State: First, Seen: known.since}
+	row := Row{Key: sightKey(e.name, at), State: First, Seen: known.since, Decided: known.judged}
 	if known.over {
 		row.State = Accepted
 	}
@@ -158,12 +161,12 @@ func (e *edition) stateOf(t *thing, d *durward.Definition, at sight, first bool)
 		}
 	}
 	switch {
-	case !first, len(t.forms) > 0 && at == primary:
-		return Held
-	case at == legacy && e.judged():
+	case len(t.forms) > 0 && (at == primary || !first):
+		return Held // it looked otherwise before
+	case (e.judged() || e.server.looked()) && (at == legacy || !first):
 		return Held // somebody looked at the server, but not at this
 	default:
-		return First
+		return First // of a server that nobody looked at, what comes later is as good as the rest
 	}
 }
 
@@ -175,6 +178,28 @@ func (s *server) judged() bool {
 		}
 	}
 	return false
+}
+
+// looked reports whether the server is marked as judged.
+func (s *server) looked() bool {
+	for _, known := range s.sights {
+		if !known.judged.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// look marks the server as judged.
+func (e *edition) look() {
+	if e.server.looked() {
+		return
+	}
+	for at, known := range e.server.sights {
+		known.judged = e.now
+		e.server.sights[at] = known
+		e.putSight(at, known)
+	}
 }
 
 // leave takes in that a surface does not show some things any more.
@@ -287,6 +312,7 @@ func (r *room) take(e *edition) bool {
 			e.due.remove(Key{e.name, key.kind, key.name, t.forms[i].hash})
 		}
 		e.set(key, &thing{})
+		e.look() // it is held if it comes back
 		return true
 	}
 	return false
