@@ -36,11 +36,12 @@ func (c *core) Serve(ctx context.Context, in *exchange.Inbound, out exchange.Str
 func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.Stream) exchange.Reply {
 	ctx, p := g.open(ctx, in) // who wants what, and where it goes
 	defer g.passed(p)
-	d := g.decide(ctx, p)
-	if err := g.intend(ctx, p, &d); err != nil { // written before it acts
+	d := &p.decision
+	*d = g.decide(ctx, p)
+	if err := g.intend(ctx, p, d); err != nil { // written before it acts
 		return exchange.Fail(err)
 	}
-	reply, refused := g.consult(ctx, p, &d, out) // ask a person, if that was decided
+	reply, refused := g.consult(ctx, p, d, out) // ask a person, if that was decided
 	if !refused {
 		reply = g.review(ctx, p, p.serve(ctx, p, g.screened(p, out)))
 	}
@@ -66,10 +67,11 @@ type passage struct {
 	sent   int       // how often it was handed to a server
 	first  time.Time // when it first was
 
-	asked    wire.Params    // what the caller sent, when policy rewrote it
-	approval *approved      // an answer for earlier rounds of the same call; nil: none
-	refused  durward.Status // how policy ended it; empty: it did not
-	recorded []byte         // what is written down in place of the result
+	asked    wire.Params      // what the caller sent, when policy rewrote it
+	decision durward.Decision // what policy made of it
+	approval *approved        // an answer for earlier rounds of the same call; nil: none
+	refused  durward.Status   // how policy ended it; empty: it did not
+	recorded []byte           // what is written down in place of the result
 
 	denied string // why no person let it pass: one of the causes
 
