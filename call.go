@@ -31,7 +31,7 @@ type Call struct {
 // be changed.
 type Tool struct {
 	Annotations []byte // raw ToolAnnotations object; nil when absent
-	Hash        string // SHA-256, in hex, of the definition as the server sent it
+	Hash        string // SHA-256, in hex, of the definition in canonical form
 	Floor       Risk   // the least risk its server's tools have, by the operator's word
 }
 

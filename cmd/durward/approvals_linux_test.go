@@ -2,9 +2,11 @@ package main_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -64,11 +66,32 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 	}
 	guard := time.AfterFunc(time.Minute, func() { _ = screen.Process.Kill() }) // a test that hangs tells nothing
 	defer guard.Stop()
+	var seen bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&seen, person) // until nobody has the other side open
+	}()
 	typed := make(chan string, 1)
-	go func() { typed <- callUntilApproved(command, person) }()
-	seen := answer(t, person, screen, [][2]string{{"nothing waits", ""}, {"user/echoes", ""}, {": approved", "q"}})
-	if out := <-typed; !screen.ProcessState.Success() || out != "yes" {
-		t.Errorf("%v, %q, seen: %q", screen.ProcessState, out, seen)
+	over := make(chan struct{})
+	go func() {
+		typed <- callUntilApproved(command, person)
+		for tick := time.NewTicker(100 * time.Millisecond); ; {
+			_, _ = person.WriteString("q") // the screen is waited for
+			select {
+			case <-tick.C:
+			case <-over:
+				tick.Stop()
+				return
+			}
+		}
+	}()
+	_ = screen.Wait() // its state is looked at
+	close(over)
+	_ = program.Close() // which ends the reading
+	<-read
+	if out := <-typed; !screen.ProcessState.Success() || out != "yes" || !strings.Contains(seen.String(), "nothing waits") {
+		t.Errorf("%v, %q, seen: %q", screen.ProcessState, out, seen.String())
 	}
 }
 

@@ -18,7 +18,7 @@ func newPins(std Streams) *cobra.Command {
 		Use:   "pins",
 		Short: "Look at what servers offer, and accept or reject what they changed",
 		Long: "Durward records what a server offers when it is seen first: the definitions of its tools, prompts and resource templates,\n" +
-			"and its instructions. What comes or changes later is held: it is neither listed nor passed on until somebody\n" +
+			"and its instructions. What changes is held, and so is what is added after a verdict: it is neither listed nor passed on until somebody\n" +
 			"accepted it. A definition that was accepted is also believed what it says of its risk.",
 		RunE: needsSubcommand,
 	}

@@ -1,7 +1,8 @@
 // Package pin remembers what servers offer: which definition of each tool, prompt,
 // resource template and of the instructions was seen first, which ones somebody
-// accepted or rejected, and which came later and are held until somebody looks at
-// the difference. It is what stops a server from rewriting its surface unseen.
+// accepted or rejected, and which are held until somebody looks at the difference:
+// what changed, and what was added after somebody looked at the server. It is what
+// stops a server from rewriting its surface unseen.
 //
 // What is compared is the canonical form of a whole definition: its name,
 // description, schemas, annotations, `_meta`, icons and whatever else stands in it.
