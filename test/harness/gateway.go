@@ -24,6 +24,7 @@ type Config struct {
 	// Principals are callers with tokens of their own. Limits are keys below limits.
 	Principals map[string]Principal `yaml:"principals,omitempty"`
 	Limits     map[string]any       `yaml:"limits,omitempty"`
+	Policy     map[string]any       `yaml:"policy,omitempty"`
 }
 
 // Principal is a caller with a bearer token, or a reference to one.
@@ -42,9 +43,10 @@ type Server struct {
 }
 
 // NewConfig is a configuration on a free loopback port without bearer token and
-// without built-in tools.
+// without built-in tools. Every tool may be called: mcp-go calls all of its own
+// destructive, and nobody is there who could be asked.
 func NewConfig(servers map[string]Server) Config {
-	return Config{Version: 1, Listen: "127.0.0.1:0", Auth: "none", Servers: servers}
+	return Config{Version: 1, Listen: "127.0.0.1:0", Auth: "none", Servers: servers, Policy: map[string]any{"default": "allow"}}
 }
 
 // Gateway is a running gateway with state, cache and sockets in a folder of its
