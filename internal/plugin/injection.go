@@ -209,26 +209,33 @@ func (t *tables) unseen(text []byte, from, to int) bool {
 // drops reports whether the words behind "ignore" name what the reader was told:
 // a thing, and that it came before or is the reader's own.
 func drops(text []byte) bool {
-	told, rules, before, own := false, false, false, false
+	var told, orders, rules, all, before, any, own bool
 	rest := text[:min(len(text), 96)]
-	for n := 0; n < 9; n++ {
+	for range 9 {
 		var w []byte
 		if w, rest = nextWord(rest); len(w) == 0 {
 			break
 		}
 		switch string(bytes.ToLower(w)) {
-		case "instructions", "instruction", "guidelines", "directives", "directive", "programming", "training", "orders":
+		case "instructions", "guidelines":
 			told = true
-		case "prompt", "prompts", "rules", "commands", "context", "messages", "directions", "constraints", "restrictions", "conversation", "text", "content", "task", "tasks", "safety", "policies", "requests":
+		case "instruction", "directives", "directive", "programming", "training", "orders":
+			orders = true
+		case "prompt", "prompts", "rules", "commands", "context", "messages", "directions", "constraints", "restrictions", "conversation", "task", "tasks", "safety", "policies", "requests":
 			rules = true
-		case "previous", "prior", "above", "earlier", "preceding", "before", "previously", "foregoing", "initial", "original", "system":
-			before = true
-		case "your", "all", "any", "every", "other", "these":
-			own = true
 		case "everything":
-			rules = true
+			all = true
+		case "previous", "prior", "above", "earlier", "preceding", "previously", "foregoing", "initial", "original", "system":
+			before = true
+		case "before":
+			next, _ := nextWord(rest)
+			before = before || len(next) == 0 || string(next) == "this" || string(next) == "now"
+		case "all", "any", "every", "other", "these":
+			any = true
+		case "your":
+			own = true
 		}
-		if told && (before || own) || rules && before {
+		if told && (before || own || any) || orders && (before || own) || (rules || all) && before {
 			return true
 		}
 	}
@@ -293,7 +300,7 @@ func carries(text []byte, at int) feature {
 		return 0
 	}
 	q := bytes.ToLower(rest[query:])
-	fill := bytes.ContainsAny(q, "{<[") || bytes.Contains(q, []byte("%7b")) || bytes.Contains(q, []byte("%5b")) || bytes.Contains(q, []byte("your_")) || bytes.Contains(q, []byte("_here"))
+	fill := toFill(q)
 	precious, own := false, false
 	for _, name := range [...]string{"secret", "exfil", "leak", "payload", "conversation", "history", "stolen", "data="} {
 		precious = precious || bytes.Contains(q, []byte(name))
@@ -310,6 +317,20 @@ func carries(text []byte, at int) feature {
 		return featLinkOpen
 	}
 	return 0
+}
+
+// toFill reports whether a query has a place to be filled: {name}, <name>, [NAME].
+func toFill(q []byte) bool {
+	i := bytes.IndexAny(q, "{<[")
+	if i < 0 {
+		return false
+	}
+	rest := bytes.TrimLeft(q[i:], "{<[")
+	n := 0
+	for n < len(rest) && (letter(rest[n]) || rest[n] == '_' || rest[n] == '-') {
+		n++
+	}
+	return n > 2 && n < len(rest) && bytes.IndexByte([]byte("}>]"), rest[n]) >= 0
 }
 
 // disguised reports whether a text has letters that stand for those of ASCII:

@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"durward"
 )
@@ -144,11 +145,17 @@ func (n *inspection) hidden(t *token, v *view, fixed bool) {
 		clear.points = append(clear.points, point{out: len(clear.text), in: at})
 	}
 	clear.text = append(clear.text, v.text[at:]...)
+	known := map[int]bool{}
+	for i := len(n.places) - 1; i >= 0 && n.places[i].Start >= t.start; i-- {
+		known[n.places[i].Start] = n.places[i].by == wantSecrets || known[n.places[i].Start]
+	}
 	n.found = n.t.scanSecrets(clear.text, n.t.words.find(nil, clear.text), n.found[:0])
 	for i := range n.found {
 		n.found[i].Start, n.found[i].End = clear.origin(n.found[i].Start, n.found[i].End)
 	}
+	first := len(n.places)
 	n.take(t, v, wantSecrets, fixed)
+	n.places = append(n.places[:first], slices.DeleteFunc(n.places[first:], func(p place) bool { return known[p.Start] })...)
 }
 
 // named looks at members whose name says that their value is secret, and at pairs

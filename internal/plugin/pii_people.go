@@ -1,6 +1,9 @@
 package plugin
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // national looks for the numbers by which states know people.
 func (s *piiScan) national(g []group) (string, Level, int, int) {
@@ -276,17 +279,14 @@ func (s *piiScan) called(g []group) int {
 	if !s.calls {
 		return 0
 	}
-	before := bytes.ToLower(s.text[max(0, g[0].start-24):g[0].start])
-	if len(before) > 0 && s.t.sets[before[len(before)-1]]&alnum != 0 {
+	i := g[0].start
+	for limit := max(0, i-6); i > limit && bytes.IndexByte([]byte(" .:-=\"'("), s.text[i-1]) >= 0; {
+		i--
+	}
+	if i == g[0].start && (i == 0 || s.text[i-1] < utf8.RuneSelf) || shape(g, 4, 2, 2) {
 		return 0
 	}
-	spoken := false
-	for _, word := range telephoneWords() {
-		if i := bytes.LastIndex(before, []byte(word)); i >= 0 && !bytes.ContainsAny(before[i:], "\n{}=<") {
-			spoken = true
-		}
-	}
-	if !spoken {
+	if !isTelephone(s.text[max(0, i-24):i]) {
 		return 0
 	}
 	n, take := 0, 0
@@ -301,7 +301,22 @@ func (s *piiScan) called(g []group) int {
 
 // telephoneWords are those behind which a number is one to call.
 func telephoneWords() []string {
-	return []string{"tel", "phone", "mobil", "fax", "call ", "whatsapp", "handy", "电话", "手机", "電話", "फ़ोन", "फोन", "هاتف", "тел", "☎", "📞", "móvil", "cell"}
+	return []string{
+		"tel", "telefon", "telephone", "phone", "mobile", "mobil", "fax", "telefax", "cell", "cellphone", "handy", "whatsapp", "call",
+		"telefono", "teléfono", "téléphone", "móvil", "celular", "тел", "телефон", "电话", "手机", "電話", "电话：", "手机：", "電話：", "फ़ोन", "फोन", "هاتف", "☎", "📞",
+	}
+}
+
+// isTelephone reports whether text ends with such a word.
+func isTelephone(text []byte) bool {
+	text = bytes.ToLower(text)
+	for _, w := range telephoneWords() {
+		rest, ok := bytes.CutSuffix(text, []byte(w))
+		if ok && (w[0] >= utf8.RuneSelf || len(rest) == 0 || rest[len(rest)-1] < utf8.RuneSelf && !letter(rest[len(rest)-1]) && rest[len(rest)-1] != '/' && rest[len(rest)-1] != '_') {
+			return true
+		}
+	}
+	return false
 }
 
 // counting reports whether a number is one that nobody has: one digit over and

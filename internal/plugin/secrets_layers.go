@@ -144,10 +144,20 @@ func (s *secretScan) escaped() {
 	if v.points == nil {
 		return
 	}
-	for _, f := range s.within(v.text, true) {
+	inner := s.within(v.text, true)
+	if len(inner) == 0 {
+		return
+	}
+	known := map[int]bool{}
+	for _, f := range s.found {
+		known[f.Start] = true
+	}
+	for _, f := range inner {
 		f.Start, f.End = v.origin(f.Start, f.End)
 		f.Detail = "with escapes"
-		s.found = append(s.found, f)
+		if !known[f.Start] {
+			s.found = append(s.found, f)
+		}
 	}
 }
 
