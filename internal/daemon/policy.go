@@ -21,6 +21,7 @@ type judge struct {
 	store   *guard.DB
 	pins    *pin.Book
 	engine  *policy.Engine
+	retired []*plugin.Set                   // of earlier rules: a call may still run them; closed at the end; Service.changes is held
 	trusted atomic.Pointer[map[string]bool] // servers whose hints are believed; never changed
 	keeping running                         // writes what servers were seen to offer
 }
@@ -40,7 +41,13 @@ func (s *Service) openJudge(ctx context.Context) error {
 	j.believe(s.config)
 	s.judge = j
 	s.later(store.Close)
-	s.later(func() error { return s.plugins.Load().Close() })
+	s.later(func() error {
+		all := s.plugins.Load().Close()
+		for _, one := range j.retired {
+			all = errors.Join(all, one.Close())
+		}
+		return all
+	})
 	s.plugins.Store(plugins)
 	j.pins, err = pin.Open(ctx, pin.Options{
 		Store: store, Own: []string{builtin.ServerName}, HoldFirst: rules.FirstUse() == "hold", MaxItems: s.config.Limits.Items, Log: s.log,

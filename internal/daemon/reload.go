@@ -105,9 +105,7 @@ func (s *Service) take(ctx context.Context, next *config.Config, c *ledger.Chang
 		return err
 	}
 	s.judge.believe(next)
-	if err := decidedBefore.Close(); err != nil {
-		s.log.Warn("plugins that are no longer in use did not end well", "error", err)
-	}
+	s.judge.retired = append(s.judge.retired, decidedBefore)
 	if err := s.useSealing(keys); err != nil {
 		return err
 	}
