@@ -60,6 +60,9 @@ func features() []featureInfo {
 // scoreOf is how likely a text with these features is an attempt, if each were
 // independent of the others: 1 less the product of what each leaves.
 func scoreOf(f feature) float64 {
+	if f == 0 {
+		return 0
+	}
 	left := 1.0
 	for _, info := range features() {
 		if f&info.feature != 0 {

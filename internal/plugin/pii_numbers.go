@@ -229,7 +229,7 @@ func luhn(d []byte) bool {
 // iban looks at two letters before two digits.
 func (s *piiScan) iban(g []group) (string, Level, int, int) {
 	first := g[0]
-	if first.start < 2 || first.len() < 2 {
+	if first.start < 2 || first.len() < 2 || s.text[first.start-1] < 'A' || s.text[first.start-1] > 'Z' {
 		return "", 0, 0, 0
 	}
 	from := first.start - 2

@@ -99,26 +99,24 @@ func (w *walker) read(t *token) {
 // closing returns where the string ends whose inside begins at i: the offset of
 // its closing quote, or the end of raw.
 func closing(raw []byte, i int) (end int, coded bool) {
-	for end = -1; ; {
-		if end < i {
-			quote := bytes.IndexByte(raw[i:], '"')
-			if quote < 0 {
-				return len(raw), coded
-			}
-			end = i + quote
-		}
-		back := bytes.IndexByte(raw[i:end], '\\')
-		if back < 0 {
-			return end, coded
-		}
-		coded = true
-		for i += back; i < len(raw) && raw[i] == '\\'; {
-			i += 2
-		}
-		if i >= len(raw) {
-			return len(raw), coded
+	quote := bytes.IndexByte(raw[i:], '"')
+	if quote < 0 {
+		return len(raw), bytes.IndexByte(raw[i:], '\\') >= 0
+	}
+	back := bytes.IndexByte(raw[i:i+quote], '\\')
+	if back < 0 {
+		return i + quote, false
+	}
+	// Where one escape is, more are near: byte by byte from here.
+	for i += back; i < len(raw); i++ {
+		switch raw[i] {
+		case '"':
+			return i, true
+		case '\\':
+			i++
 		}
 	}
+	return len(raw), true
 }
 
 // view is a text, and where its bytes come from.
@@ -165,15 +163,34 @@ func (v *view) at(i int) (from, to int) {
 // unescape appends the inside of a JSON string with its escapes undone.
 func unescape(dst, raw []byte) []byte {
 	for {
-		i := bytes.IndexByte(raw, '\\')
+		i := backslash(raw)
 		if i < 0 {
 			return append(dst, raw...)
 		}
 		dst = append(dst, raw[:i]...)
 		r, n := escape(raw[i:])
-		dst = utf8.AppendRune(dst, r)
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(r))
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
 		raw = raw[i+n:]
 	}
+}
+
+// backslash returns where the first one is, -1 if there is none. Mostly it is near.
+func backslash(raw []byte) int {
+	near := raw[:min(len(raw), 24)]
+	for i, c := range near {
+		if c == '\\' {
+			return i
+		}
+	}
+	i := bytes.IndexByte(raw[len(near):], '\\')
+	if i < 0 {
+		return -1
+	}
+	return len(near) + i
 }
 
 // escapePoints says where the bytes of an unescaped string come from.
