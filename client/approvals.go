@@ -153,21 +153,7 @@ func (c *Client) Answer(ctx context.Context, id string, a ApprovalAnswer) (*Appr
 // answer, until ctx ends, f returns false or the service ends. Whoever watches
 // counts as somebody who can answer. The error is nil if ctx or f ended it.
 func (c *Client) WatchApprovals(ctx context.Context, f func(ApprovalEvent) bool) error {
-	over := false
-	err := c.stream(ctx, http.MethodGet, "/api/v1/approvals/events", nil, func(_ string, data []byte) (bool, error) {
-		var e ApprovalEvent
-		if err := json.Unmarshal(data, &e); err != nil {
-			return true, err
-		}
-		over = !f(e)
-		return over, nil
-	})
-	if ctx.Err() != nil {
-		err = nil
-	} else if err == nil && !over {
-		err = durward.Errorf(durward.Unavailable, "", "the service ended")
-	}
-	return err
+	return watch(ctx, c, "/api/v1/approvals/events", f)
 }
 
 // Grants lists the grants in force, oldest first.

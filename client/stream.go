@@ -46,9 +46,15 @@ func (c *Client) Call(ctx context.Context, r CallRequest, progress func(Progress
 // Events calls f with what happens in the service, until ctx ends, f returns
 // false or the service ends. The error is nil if ctx or f ended it.
 func (c *Client) Events(ctx context.Context, f func(Event) bool) error {
+	return watch(ctx, c, "/api/v1/events", f)
+}
+
+// watch calls f with each event of a stream, whatever its name, until ctx ends, f
+// returns false or the service ends. The error is nil if ctx or f ended it.
+func watch[E any](ctx context.Context, c *Client, path string, f func(E) bool) error {
 	over := false
-	err := c.stream(ctx, http.MethodGet, "/api/v1/events", nil, func(_ string, data []byte) (bool, error) {
-		var e Event
+	err := c.stream(ctx, http.MethodGet, path, nil, func(_ string, data []byte) (bool, error) {
+		var e E
 		if err := json.Unmarshal(data, &e); err != nil {
 			return true, err
 		}

@@ -69,7 +69,7 @@ type passage struct {
 
 	asked    wire.Params      // what the caller sent, when policy rewrote it
 	decision durward.Decision // what policy made of it
-	approval *approved        // an answer for earlier rounds of the same call; nil: none
+	approval string           // an answer for earlier rounds of the same call, by its id; empty: none
 	refused  durward.Status   // how policy ended it; empty: it did not
 	recorded []byte           // what is written down in place of the result
 

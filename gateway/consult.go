@@ -2,14 +2,15 @@ package gateway
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/pin"
 	"durward/internal/wire"
 )
 
@@ -24,12 +25,6 @@ import (
 
 // approvalKey is the name of our own question among inputRequests.
 const approvalKey = "durward-approval"
-
-// approved is an answer that was given before this request.
-type approved struct {
-	id    string
-	round int
-}
 
 // consult has a person asked, if policy decided so. refused says that the call does
 // not go on, and the reply what its caller is told.
@@ -46,22 +41,25 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 	case err != nil:
 		return exchange.Reply{Error: wire.ErrorObject(err), BadRequest: true}, true
 	case s != nil && !expired && s.approval != "" && g.rounds.take(s.approval, s.round):
-		p.approval = &approved{s.approval, s.round}
+		p.approval = s.approval
 		return exchange.Reply{}, false
 	}
 	if a, ok := g.approver.Granted(&p.call, d); ok {
-		p.approval = &approved{id: a.Approval}
+		p.approval = a.Approval
 		g.count(p, d)
 		return exchange.Reply{}, false
 	}
-	if by := viaClient(p, d.Question); by != nil {
-		if reply, waits := by(ctx, g, p, d, s, expired, out); waits {
-			return reply, true
-		}
-	} else {
-		g.atDesk(ctx, p, d, out)
+	switch {
+	case !asksClient(p, d.Question):
+		g.askDesk(ctx, p, d, out)
+	case p.in.Client.Era != wire.Modern:
+		g.askLegacy(ctx, p, d, out)
+	case s == nil || !s.question || expired || p.answer(approvalKey) == nil:
+		return g.askModern(p, d), true
+	default:
+		p.settled(g.approver.Told(ctx, &p.call, d, agreed(p.answer(approvalKey))))
 	}
-	if p.approval != nil {
+	if p.approval != "" {
 		g.count(p, d)
 		return exchange.Reply{}, false
 	}
@@ -80,7 +78,7 @@ func (g *Gateway) count(p *passage, d *durward.Decision) {
 func (p *passage) settled(a durward.Answer, err error) {
 	switch {
 	case err == nil && a.Approved:
-		p.approval = &approved{id: a.Approval}
+		p.approval = a.Approval
 	case err == nil && a.Expired && a.Approval != "":
 		p.denied = causeExpired
 	case err != nil || a.Expired:
@@ -90,9 +88,9 @@ func (p *passage) settled(a durward.Answer, err error) {
 	}
 }
 
-// atDesk waits for the answer of an approver. Meanwhile a client that wants
+// askDesk waits for the answer of an approver. Meanwhile a client that wants
 // progress is told that its call waits, so that it does not give up.
-func (g *Gateway) atDesk(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) {
+func (g *Gateway) askDesk(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) {
 	if p.in.Progress {
 		defer pulse(out)()
 	}
@@ -130,26 +128,12 @@ func pulse(out exchange.Stream) (stop func()) {
 	}
 }
 
-// asking puts a question to the requesting client. waits: the client was sent the
-// question, and its answer comes with another request.
-type asking func(ctx context.Context, g *Gateway, p *passage, d *durward.Decision, s *state, expired bool, out exchange.Stream) (reply exchange.Reply, waits bool)
-
-// viaClient returns how the client can be asked; nil: it must not, or cannot.
-func viaClient(p *passage, q *durward.Question) asking {
-	named := false
-	for _, via := range q.Via {
-		named = named || via == durward.ViaClient
-	}
-	switch {
-	case !named || !mayAnswer(p.in.Caller.Entrance) || exchange.Missing(p.in.Client.Capabilities, wire.MethodElicit, approvalForm(p, q)) != "":
-		return nil
-	case p.in.Client.Era != wire.Modern:
-		return askLegacy
-	case mayNeedInput(p.in.Method):
-		return askModern
-	default:
-		return nil
-	}
+// asksClient reports whether the requesting client is to be asked: a rule names it,
+// and it can be.
+func asksClient(p *passage, q *durward.Question) bool {
+	return slices.Contains(q.Via, durward.ViaClient) && mayAnswer(p.in.Caller.Entrance) &&
+		exchange.Missing(p.in.Client.Capabilities, wire.MethodElicit, approvalForm(p, q)) == "" &&
+		(p.in.Client.Era != wire.Modern || mayNeedInput(p.in.Method))
 }
 
 // mayAnswer reports whether clients of an entrance may answer for themselves where
@@ -164,26 +148,21 @@ func mayAnswer(e durward.Entrance) bool {
 }
 
 // askLegacy asks on the stream of the request.
-func askLegacy(ctx context.Context, g *Gateway, p *passage, d *durward.Decision, _ *state, _ bool, out exchange.Stream) (exchange.Reply, bool) {
+func (g *Gateway) askLegacy(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) {
 	asked, cancel := context.WithTimeout(ctx, questionTime(d.Question))
 	defer cancel()
 	answer := out.Ask(asked, wire.MethodElicit, approvalForm(p, d.Question))
 	if answer.Error != nil && ctx.Err() == nil { // it gave none: nobody said no, and nobody said yes
 		p.settled(durward.Answer{Expired: true, Approval: "client"}, nil)
-		return exchange.Reply{}, false
+		return
 	}
 	p.settled(g.approver.Told(ctx, &p.call, d, agreed(answer.Result)))
-	return exchange.Reply{}, false
 }
 
-// askModern ends the request with the question, and takes the answer of the next.
-func askModern(ctx context.Context, g *Gateway, p *passage, d *durward.Decision, s *state, expired bool, _ exchange.Stream) (exchange.Reply, bool) {
-	if answer := p.answer(approvalKey); s != nil && s.question && !expired && answer != nil {
-		p.settled(g.approver.Told(ctx, &p.call, d, agreed(answer)))
-		return exchange.Reply{}, false
-	}
+// askModern ends the request with the question. The answer comes with another request.
+func (g *Gateway) askModern(p *passage, d *durward.Decision) exchange.Reply {
 	q := wire.Member{Name: approvalKey, Value: question(wire.MethodElicit, approvalForm(p, d.Question))}
-	return g.ask(p, []wire.Member{q}, &state{question: true, round: 1, expires: time.Now().Add(questionTime(d.Question))}), true
+	return g.ask(p, []wire.Member{q}, &state{question: true, round: 1, expires: time.Now().Add(questionTime(d.Question))})
 }
 
 func questionTime(q *durward.Question) time.Duration {
@@ -218,29 +197,16 @@ func approvalForm(p *passage, q *durward.Question) []byte {
 		if rest > 0 {
 			shown = shown[:shownMost]
 		}
-		b.WriteString("\n" + visible(string(shown)))
+		b.WriteString("\n" + pin.Reveal(string(shown)))
 		if rest > 0 {
 			b.WriteString("\n… and " + strconv.Itoa(rest) + " bytes more")
 		}
 	}
 	if q.Text != "" {
-		b.WriteString("\n\n" + visible(q.Text))
+		b.WriteString("\n\n" + pin.Reveal(q.Text))
 	}
 	return []byte(`{"mode":"form","message":` + wire.Quote(b.String()) +
 		`,"requestedSchema":{"type":"object","properties":{"approve":{"type":"boolean","title":"Make the call","default":false}},"required":["approve"]}}`)
-}
-
-// visible shows characters that a reader would not see.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
-		if unicode.IsGraphic(r) || r == '\n' {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString("<U+" + strings.ToUpper(strconv.FormatInt(0x10000+int64(r), 16)[1:]) + ">")
-	}
-	return b.String()
 }
 
 // rounds remembers which round of input an approved call is in, so that its token

@@ -64,11 +64,7 @@ type Sent struct {
 // says is not to be kept is not.
 func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) error {
 	g.matched(&p.call, d.Matches)
-	call := &p.call
-	if d.Recorded != nil {
-		kept := p.call
-		kept.Params, call = d.Recorded, &kept
-	}
+	call := recordable(&p.call, d)
 	if g.observer == nil {
 		return g.recorder.Intent(ctx, call, *d)
 	}
@@ -80,6 +76,16 @@ func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) e
 		p.passed.Outcome = durward.Outcome{Status: StatusUnrecorded, Error: wire.ErrorObject(err), Finished: now}
 	}
 	return err
+}
+
+// recordable is a call as it is written down: without what policy says is not to be kept.
+func recordable(call *durward.Call, d *durward.Decision) *durward.Call {
+	if d.Recorded == nil {
+		return call
+	}
+	kept := *call
+	kept.Params = d.Recorded
+	return &kept
 }
 
 // matched has what rules and plugins did recorded.

@@ -27,11 +27,23 @@ func (s *screen) Ask(ctx context.Context, method string, params []byte) exchange
 	if err := s.g.admit(ctx, &q); err != nil {
 		return exchange.Fail(err)
 	}
-	reply := s.Stream.Ask(ctx, method, params)
-	o := durward.Outcome{Status: durward.StatusOK, Result: reply.Result, Error: reply.Error, Attempts: 1, Finished: time.Now()}
-	if reply.Error != nil {
+	reply, o := s.Stream.Ask(ctx, method, params), durward.Outcome{Status: durward.StatusOK, Attempts: 1}
+	if reply.Result != nil {
+		d := s.g.judge(ctx, &q, reply.Result) // what the client answers is what the server gets
+		switch {
+		case d.Action != durward.Allow:
+			reply, o.Status = exchange.Fail(errQuestionRefused()), durward.StatusRefused
+		case d.Changed != nil:
+			reply.Result = d.Changed
+		}
+		o.Result = reply.Result
+		if d.Recorded != nil && reply.Result != nil {
+			o.Result = d.Recorded
+		}
+	} else if reply.Error != nil {
 		o.Status = statusOf(reply.Error)
 	}
+	o.Error, o.Finished = reply.Error, time.Now()
 	s.g.recorder.Outcome(ctx, &q, o)
 	return reply
 }
@@ -59,15 +71,19 @@ func (g *Gateway) admit(ctx context.Context, q *durward.Call) error {
 		d = undecided(&d)
 	}
 	g.matched(q, d.Matches)
-	if err := g.recorder.Intent(ctx, q, d); err != nil {
+	if err := g.recorder.Intent(ctx, recordable(q, &d), d); err != nil {
 		return err
 	}
 	if d.Action == durward.Allow {
 		return nil
 	}
-	refused := &wire.CodeError{Code: wire.CodeRefused, Message: "what the server asks for is refused by policy"}
+	refused := errQuestionRefused()
 	g.recorder.Outcome(ctx, q, durward.Outcome{Status: durward.StatusRefused, Error: wire.ErrorObject(refused), Finished: time.Now()})
 	return refused
+}
+
+func errQuestionRefused() error {
+	return &wire.CodeError{Code: wire.CodeRefused, Message: "what the server asks for is refused by policy"}
 }
 
 // admitAll decides about questions that a modern server sends with its answer. The

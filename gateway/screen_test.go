@@ -103,3 +103,65 @@ func TestServersQuestionsPassTheGate(t *testing.T) {
 		}
 	}
 }
+
+// discreet lets everything pass, keeps nothing of questions and answers, and
+// withholds an answer that says "never".
+type discreet struct {
+	noSampling
+	mu   sync.Mutex // guards kept
+	kept []string
+}
+
+func (*discreet) Decide(_ context.Context, c *durward.Call) (durward.Decision, error) {
+	if c.Method == wire.MethodElicit {
+		return durward.Decision{Recorded: []byte(`{"message":"***"}`)}, nil
+	}
+	return durward.Decision{}, nil
+}
+
+func (*discreet) DecideResult(_ context.Context, c *durward.Call, result []byte) (durward.Decision, error) {
+	switch {
+	case c.Method != wire.MethodElicit:
+		return durward.Decision{}, nil
+	case strings.Contains(string(result), "never"):
+		return durward.Decision{Action: durward.Block, Cause: "rule"}, nil
+	default:
+		return durward.Decision{Recorded: []byte(`{"action":"***"}`)}, nil
+	}
+}
+
+func (d *discreet) keep(c *durward.Call, text []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.Method == wire.MethodElicit {
+		d.kept = append(d.kept, string(text))
+	}
+}
+
+func (d *discreet) Intent(_ context.Context, c *durward.Call, _ durward.Decision) error {
+	d.keep(c, c.Params)
+	return nil
+}
+
+func (d *discreet) Outcome(_ context.Context, c *durward.Call, o durward.Outcome) {
+	d.keep(c, o.Result)
+}
+
+// What policy keeps out of the record of calls it keeps out of that of questions and
+// answers, too; and an answer that it withholds does not reach the server.
+func TestAnswersToServersAreReviewed(t *testing.T) {
+	d := new(discreet)
+	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("l")}, Decider: d, Recorder: d})
+	g.await(t, "l", isReady)
+	c := g.asking(t, false, "/mcp")
+	for answer, passes := range map[string]bool{"my-password": true, "never": false} {
+		a, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"l__interview","arguments":`+arguments("me", 1, 1, "form")+`}`,
+			func(rawclient.Question) string { return `{"action":"accept","content":{"name":"` + answer + `"}}` })
+		if err != nil || strings.Contains(a.Text(), answer) != passes {
+			t.Errorf("%s: %v %s %s", answer, err, a.Msg.Result, a.Msg.Error)
+		}
+	}
+	if all := strings.Join(d.kept, "\n"); strings.Contains(all, "my-password") || strings.Contains(all, "never") || strings.Contains(all, "question 1") || !strings.Contains(all, "***") {
+		t.Errorf("kept:\n%s", all)
+	}
+}

@@ -43,8 +43,8 @@ const (
 
 // sealState makes the token of a state, as a raw JSON string.
 func (g *Gateway) sealState(p *passage, s *state) []byte {
-	if p.approval != nil {
-		s.approval = p.approval.id
+	if p.approval != "" {
+		s.approval = p.approval
 		g.rounds.put(s.approval, s.round, s.expires)
 	}
 	b := make([]byte, 0, 64+len(s.server)+len(s.hold)+len(s.own)+len(s.approval))

@@ -46,5 +46,9 @@ const Version = version
 
 // WatchEvents runs the part of Watch that comes after the operating system.
 func WatchEvents(ctx context.Context, events chan fsnotify.Event, faults chan error, file string, changed func()) error {
-	return newWaiter(&fsnotify.Watcher{Events: events, Errors: faults}, []string{file}).run(ctx, changed)
+	w, err := newWaiter(&fsnotify.Watcher{Events: events, Errors: faults}, func() []string { return []string{file} })
+	if err != nil {
+		return err
+	}
+	return w.run(ctx, changed)
 }

@@ -2,9 +2,11 @@ package config
 
 import (
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"durward/internal/yamlx"
 	"durward/policy"
@@ -35,6 +37,7 @@ func (b *builder) policy() Policy {
 		if hook := policyPath.In("approvals", "webhook"); d.Spec.Approvals.Webhook != "" {
 			d.Spec.Approvals.Webhook, _ = b.expandOf(l, hook, d.Spec.Approvals.Webhook)
 		}
+		d.Spec.Plugins = l.plugins()
 		docs = append(docs, d)
 		for _, file := range b.ruleFiles(l) {
 			out.Files = append(out.Files, file)
@@ -46,9 +49,16 @@ func (b *builder) policy() Policy {
 	slices.Sort(out.Files)
 	out.Files = slices.Compact(out.Files)
 	out.Rules, _ = policy.Compile(docs, policy.CompileOptions{}) // what is wrong is in the documents
-	for i := range docs {
-		if at := slices.IndexFunc(b.layers, func(l *layer) bool { return l.src == docs[i].Src }); at < 0 {
-			b.others = append(b.others, docs[i].Src)
+	return out
+}
+
+// plugins are those of the layer, their files relative to the file that names them.
+func (l *layer) plugins() map[string]policy.PluginSpec {
+	out := maps.Clone(l.policy.Plugins)
+	for name, p := range out {
+		if p.WASM != "" && !filepath.IsAbs(p.WASM) {
+			p.WASM = filepath.Join(l.dir, p.WASM)
+			out[name] = p
 		}
 	}
 	return out
@@ -79,29 +89,12 @@ func (b *builder) ruleFiles(l *layer) (files []string) {
 		switch here := at.In(strconv.Itoa(i)); {
 		case err != nil:
 			l.src.Report(yamlx.CodeValue, here, "is no path or pattern with *, ? and [a-z]: %q", clip(pattern))
-		case len(found) == 0 && !hasMeta(pattern):
+		case len(found) == 0 && !strings.ContainsAny(pattern, "*?["):
 			l.src.Report(yamlx.CodeValue, here, "there is no file %q", clip(full))
 		}
 		files = append(files, found...)
 	}
 	return files
-}
-
-func hasMeta(pattern string) bool {
-	for _, r := range pattern {
-		if r == '*' || r == '?' || r == '[' {
-			return true
-		}
-	}
-	return false
-}
-
-// rulesFile is the shape of a file of rules.
-type rulesFile struct {
-	// Default is that of the layer; see policy.default.
-	Default string `yaml:"default" enum:"allow|ask|block"`
-	// Rules of the layer, beside those of other files.
-	Rules []policy.Rule `yaml:"rules"`
 }
 
 // maxRuleFile bounds a file of rules, in bytes.
@@ -120,7 +113,8 @@ func (b *builder) ruleFile(l *layer, path string) *policy.Document {
 	}
 	src := yamlx.Parse(path, data, yamlx.Limits{Bytes: maxRuleFile, Nodes: 4 << 20})
 	d := &policy.Document{Layer: policyLayer(l.layer), Name: path, Src: src}
-	var file rulesFile
+	var file policy.RuleFile
+	b.others = append(b.others, src)
 	src.Decode(&file)
 	d.Spec.Rules, d.Spec.Default = file.Rules, file.Default
 	return d

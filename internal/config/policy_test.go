@@ -50,6 +50,20 @@ func TestPolicyOfTheLayers(t *testing.T) {
 	}
 }
 
+// The file of a plugin is relative to the file that names it, not to where the
+// service was started.
+func TestFilesOfPluginsAreRelativeToTheConfiguration(t *testing.T) {
+	c, err := config.Parse("/some/where/durward.yaml", []byte("version: 1\npolicy: {plugins: {own: {wasm: plugins/own.wasm}, other: {wasm: /abs/other.wasm}}}\n"), config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"own": "/some/where/plugins/own.wasm", "other": "/abs/other.wasm"} {
+		if got := c.Policy.Rules.Plugins()[name].WASM; got != want {
+			t.Errorf("%s is at %q, wanted %q", name, got, want)
+		}
+	}
+}
+
 // What is wrong with a rule is told with its place, together with all else that is.
 func TestProblemsOfPolicyHavePlaces(t *testing.T) {
 	dir := t.TempDir()

@@ -2,7 +2,9 @@ package config
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -22,21 +24,19 @@ const settleMost = 2 * time.Second
 // replaced, created or removed and has been quiet for 200 ms, until ctx ends. It
 // watches the directories, because most editors replace the file, and it sees a
 // file that appears later; a directory that does not exist is left out. Files may
-// be symbolic links: a link that leads elsewhere counts as a change. When nothing
-// can be watched the error is of kind Unavailable; when ctx ends it is nil.
-func Watch(ctx context.Context, files []string, changed func()) error {
+// be symbolic links: a link that leads elsewhere counts as a change. files is asked
+// anew after each call of changed; when it returns others, changed is called once more
+// for what happened to them meanwhile. When nothing can be watched the error is of kind Unavailable; when ctx ends it is nil.
+func Watch(ctx context.Context, files func() []string, changed func()) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "config", "files cannot be watched: %w; changes take effect on SIGHUP or by the service API", err)
 	}
 	defer watcher.Close() //nolint:errcheck // nothing was written
-	absolute := make([]string, len(files))
-	for i, file := range files {
-		if absolute[i], err = filepath.Abs(file); err != nil {
-			return durward.Errorf(durward.Unavailable, "config "+file, "it cannot be watched: %w", err)
-		}
+	w, err := newWaiter(watcher, files)
+	if err != nil {
+		return err
 	}
-	w := newWaiter(watcher, absolute)
 	if err := w.add(); err != nil {
 		return err
 	}
@@ -46,19 +46,31 @@ func Watch(ctx context.Context, files []string, changed func()) error {
 // waiter turns events into calls. One goroutine uses it.
 type waiter struct {
 	watcher *fsnotify.Watcher
-	files   []string
+	named   func() []string
+	asked   []string          // what named returned last
+	files   []string          // the same, absolute
 	targets map[string]string // what each file leads to in the end; itself if it is no link
 	quiet   *time.Timer
 	since   time.Time // of the first event that is not reported yet; zero: there is none
 }
 
-func newWaiter(watcher *fsnotify.Watcher, files []string) *waiter {
-	w := &waiter{watcher: watcher, files: files, targets: make(map[string]string), quiet: time.NewTimer(settle)}
+func newWaiter(watcher *fsnotify.Watcher, files func() []string) (*waiter, error) {
+	w := &waiter{watcher: watcher, named: files, quiet: time.NewTimer(settle)}
 	w.quiet.Stop()
-	for _, file := range files {
-		w.targets[file] = target(file)
+	return w, w.name(files())
+}
+
+// name notes which files are meant.
+func (w *waiter) name(files []string) error {
+	w.asked, w.files, w.targets = files, make([]string, len(files)), make(map[string]string)
+	for i, file := range files {
+		full, err := filepath.Abs(file)
+		if err != nil {
+			return durward.Errorf(durward.Unavailable, "config "+file, "it cannot be watched: %w", err)
+		}
+		w.files[i], w.targets[full] = full, target(full)
 	}
-	return w
+	return nil
 }
 
 // target follows links; a file that is not there leads to itself.
@@ -109,6 +121,11 @@ func (w *waiter) run(ctx context.Context, changed func()) error {
 		case <-w.quiet.C:
 			w.since = time.Time{}
 			changed()
+			if files := w.named(); !slices.Equal(files, w.asked) {
+				// One that cannot be watched is read anyway, when another one changes.
+				_ = errors.Join(w.name(files), w.add())
+				w.wait()
+			}
 		}
 	}
 }

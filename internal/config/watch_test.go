@@ -23,7 +23,7 @@ func watch(t *testing.T, files ...string) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, done := make(chan struct{}, 100), make(chan error, 1)
-	go func() { done <- config.Watch(ctx, files, func() { changes <- struct{}{} }) }()
+	go func() { done <- config.Watch(ctx, func() []string { return files }, func() { changes <- struct{}{} }) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -104,7 +104,7 @@ func TestWatchSeesEveryWayToChangeAFile(t *testing.T) {
 }
 
 func TestWatchSaysWhenItCannot(t *testing.T) {
-	err := config.Watch(t.Context(), []string{filepath.Join(t.TempDir(), "no", "such", "file")}, func() {})
+	err := config.Watch(t.Context(), func() []string { return []string{filepath.Join(t.TempDir(), "no", "such", "file")} }, func() {})
 	if durward.KindOf(err) != durward.Unavailable {
 		t.Errorf("%v", err)
 	}

@@ -21,6 +21,7 @@ type judge struct {
 	store   *guard.DB
 	pins    *pin.Book
 	engine  *policy.Engine
+	modules *plugin.Cache                   // compiled, so that a reload compiles nothing anew
 	retired []*plugin.Set                   // of earlier rules: a call may still run them; closed at the end; Service.changes is held
 	trusted atomic.Pointer[map[string]bool] // servers whose hints are believed; never changed
 	keeping running                         // writes what servers were seen to offer
@@ -29,18 +30,15 @@ type judge struct {
 // openJudge opens what decides calls. A plugin that cannot be loaded stops the start.
 func (s *Service) openJudge(ctx context.Context) error {
 	rules := s.config.Policy.Rules
+	j := &judge{modules: plugin.NewCache()}
+	j.believe(s.config)
+	s.judge = j
+	s.later(j.modules.Close)
 	plugins, err := s.pluginsOf(rules)
 	if err != nil {
 		return err
 	}
-	store, err := guard.Open(ctx, guard.Options{Path: paths.Guard()})
-	if err != nil {
-		return errors.Join(err, plugins.Close())
-	}
-	j := &judge{store: store}
-	j.believe(s.config)
-	s.judge = j
-	s.later(store.Close)
+	s.plugins.Store(plugins)
 	s.later(func() error {
 		all := s.plugins.Load().Close()
 		for _, one := range j.retired {
@@ -48,9 +46,12 @@ func (s *Service) openJudge(ctx context.Context) error {
 		}
 		return all
 	})
-	s.plugins.Store(plugins)
+	if j.store, err = guard.Open(ctx, guard.Options{Path: paths.Guard()}); err != nil {
+		return err
+	}
+	s.later(j.store.Close)
 	j.pins, err = pin.Open(ctx, pin.Options{
-		Store: store, Own: []string{builtin.ServerName}, HoldFirst: rules.FirstUse() == "hold", MaxItems: s.config.Limits.Items, Log: s.log,
+		Store: j.store, Own: []string{builtin.ServerName}, HoldFirst: rules.FirstUse() == "hold", MaxItems: s.config.Limits.Items, Log: s.log,
 		Held: s.pinsHeld,
 	})
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Service) openJudge(ctx context.Context) error {
 
 // pluginsOf loads the plugins that a set of rules runs.
 func (s *Service) pluginsOf(rules *policy.Set) (*plugin.Set, error) {
-	opt := plugin.Options{Plugins: map[string]plugin.Config{}, Log: s.log}
+	opt := plugin.Options{Plugins: map[string]plugin.Config{}, Cache: s.judge.modules, Log: s.log}
 	for name, p := range rules.Plugins() {
 		opt.Plugins[name] = plugin.Config{
 			Mode: p.Mode, WASM: p.WASM, Detect: p.Detect, Max: int64(p.Max), Threshold: p.Threshold, Labels: p.Labels, Timeout: p.Timeout,
@@ -105,6 +106,13 @@ func (s *Service) decideBy(rules *policy.Set, plugins *plugin.Set) (before *plug
 		s.gateway.PinsChanged("") // whether first sight is held may be another
 	}
 	return before
+}
+
+// retire keeps plugins that a call may still run until the end, if they hold anything.
+func (j *judge) retire(plugins *plugin.Set) {
+	if plugins.Foreign() {
+		j.retired = append(j.retired, plugins)
+	}
 }
 
 // refusals is the form in which agents learn that a call was refused.

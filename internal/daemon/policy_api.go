@@ -13,6 +13,7 @@ import (
 	"durward/internal/control"
 	"durward/internal/identity"
 	"durward/internal/wire"
+	"durward/internal/yamlx"
 	"durward/ledger"
 	"durward/policy"
 )
@@ -131,10 +132,11 @@ func isObject(data []byte) bool {
 
 // AddRule implements control.Policy.
 func (r *rules) AddRule(ctx context.Context, by durward.Caller, in client.NewRule) (*client.PolicyEdit, error) {
-	doc, problems := policy.ParseFile("rule", []byte("rules:\n"+asItem(in.Text)), policy.User)
 	id := ""
-	if len(problems) == 0 && len(doc.Spec.Rules) == 1 {
-		id = doc.Spec.Rules[0].ID
+	if rule := yamlx.Parse("rule", []byte(in.Text), yamlx.Limits{}).Tree(); rule != nil {
+		if v := rule.Get("id"); v != nil {
+			id = v.Text
+		}
 	}
 	edit, err := r.edit(ctx, changed(&by, "rule add", id), func(file string, data []byte) ([]byte, int, error) {
 		return config.AddRule(file, data, in.Text)
@@ -144,17 +146,6 @@ func (r *rules) AddRule(ctx context.Context, by durward.Caller, in client.NewRul
 	}
 	edit.ID = id
 	return edit, nil
-}
-
-// asItem makes a mapping in YAML the item of a list.
-func asItem(text string) string {
-	var b []byte
-	for i, c := range []byte("- " + text) {
-		if b = append(b, c); c == '\n' && i+1 < len(text)+2 {
-			b = append(b, "  "...)
-		}
-	}
-	return string(b)
 }
 
 // SetTool implements control.Policy.

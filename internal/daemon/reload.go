@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,8 +56,13 @@ func (s *Service) reloadFor(who string) error {
 
 // reload needs changes.
 func (s *Service) reload(who string) error {
-	seen := s.look()
+	files := s.files()
+	seen := look(files)
 	next, err := config.Load(s.configOptions())
+	if err == nil && !slices.Equal(files, s.filesOf(next)) { // what was looked at is to be what was read
+		seen = look(s.filesOf(next))
+		next, err = config.Load(s.configOptions())
+	}
 	if err == nil {
 		err = s.take(context.Background(), next, &ledger.Change{Who: who, What: "config reload", Target: s.file()})
 	}
@@ -100,12 +106,12 @@ func (s *Service) take(ctx context.Context, next *config.Config, c *ledger.Chang
 	decidedBefore := s.decideBy(next.Policy.Rules, plugins) // before a new server can be called
 	if err := s.gateway.Reload(s.gatewayOptions(next)); err != nil {
 		s.secrets.Store(before)
-		err = errors.Join(err, s.decideBy(old.Policy.Rules, decidedBefore).Close())
+		s.judge.retire(s.decideBy(old.Policy.Rules, decidedBefore))
 		s.undone(*c, "undone", err.Error())
 		return err
 	}
 	s.judge.believe(next)
-	s.judge.retired = append(s.judge.retired, decidedBefore)
+	s.judge.retire(decidedBefore)
 	if err := s.useSealing(keys); err != nil {
 		return err
 	}
@@ -134,8 +140,7 @@ func (s *Service) watchFiles() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
-		err := config.Watch(ctx, []string{s.file(), config.CorpFile}, s.changed)
-		if err != nil {
+		if err := config.Watch(ctx, s.files, s.changed); err != nil {
 			s.log.Warn("the configuration is not watched", "error", err)
 		}
 	})
@@ -146,11 +151,23 @@ func (s *Service) watchFiles() {
 	})
 }
 
+// files are those that the configuration which runs is read from.
+func (s *Service) files() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.filesOf(s.config)
+}
+
+// filesOf are the files that a configuration is read from.
+func (s *Service) filesOf(c *config.Config) []string {
+	return append([]string{s.file(), config.CorpFile}, c.Policy.Files...)
+}
+
 // changed reloads if the files are not as they were when they were last read.
 func (s *Service) changed() {
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	now := s.look()
+	now := look(s.files())
 	s.mu.Lock()
 	same := now == s.seen
 	s.mu.Unlock()
@@ -162,10 +179,10 @@ func (s *Service) changed() {
 // fingerprint tells whether the configuration files changed.
 type fingerprint [sha256.Size]byte
 
-// look reads what the files hold now; a file that cannot be read counts as empty.
-func (s *Service) look() fingerprint {
+// look reads what files hold now; a file that cannot be read counts as empty.
+func look(files []string) fingerprint {
 	h := sha256.New()
-	for _, file := range []string{s.file(), config.CorpFile} {
+	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			data = []byte(err.Error())

@@ -74,6 +74,10 @@ func New(opt Options) (*Set, error) {
 	return s, nil
 }
 
+// Foreign reports whether the set has plugins in WebAssembly: only then does Close
+// free anything.
+func (s *Set) Foreign() bool { return s.host != nil }
+
 // Close frees what WebAssembly plugins hold. No call may run any more.
 func (s *Set) Close() error {
 	if s.host == nil {

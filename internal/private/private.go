@@ -34,7 +34,7 @@ func Read(path string, most int) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, durward.Errorf(durward.Denied, "", "%s is no regular file", path)
 	}
-	if err := checkOwner(path, info); err != nil {
+	if err := CheckOwner(path, info); err != nil {
 		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))

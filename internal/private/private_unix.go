@@ -19,7 +19,9 @@ func openNoFollow(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-func checkOwner(path string, info fs.FileInfo) error {
+// CheckOwner refuses a file that others may read or write, or that is another
+// user's, with an error of kind Denied.
+func CheckOwner(path string, info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return durward.Errorf(durward.Denied, "", "%s has mode %04o, so others may read it; remove it, or chmod 600 if nobody did", path, mode)
 	}

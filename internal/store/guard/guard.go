@@ -16,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 
 	"durward"
+	"durward/internal/private"
 )
 
 // applicationID marks a file as ours ("DRWG", PRAGMA application_id).
@@ -100,7 +101,7 @@ func create(path string) error {
 	if !info.Mode().IsRegular() {
 		return durward.Errorf(durward.Denied, "guard", "%s is no regular file", path)
 	}
-	return checkOwner(path, info)
+	return private.CheckOwner(path, info)
 }
 
 // migrate makes sure that the file is ours, and brings it to the newest schema.
