@@ -33,7 +33,7 @@ func cells() []cell {
 	for _, callers := range []int{1, 16, 64} {
 		out = append(out, recorded(callers, tiny()))
 	}
-	out = append(out, recorded(16, bigResult(64<<10)), writing())
+	out = append(out, recorded(16, bigResult(64<<10)), writing(), ruled(1), ruled(16))
 	for _, callers := range []int{1, 16} {
 		out = append(out, crossings(callers))
 	}

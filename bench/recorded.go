@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -46,6 +47,11 @@ func recorded(callers int, c call) cell {
 
 // lanes starts the ways: direct, without ledger, ledger, ledger-full.
 func (b *harness) lanes(ctx context.Context) (lanes []*lane, stop func(), err error) {
+	return b.lanesOf(ctx, [][2]string{{"off", off}, {"ledger", base}, {"ledger-full", base + "ledger: {sync: full}\n"}})
+}
+
+// lanesOf starts the direct way, and one for each name and beginning of a configuration.
+func (b *harness) lanesOf(ctx context.Context, ways [][2]string) (lanes []*lane, stop func(), err error) {
 	var started []*process
 	stop = func() {
 		for _, p := range started {
@@ -60,7 +66,7 @@ func (b *harness) lanes(ctx context.Context) (lanes []*lane, stop func(), err er
 		return nil, stop, err
 	}
 	lanes = append(lanes, &lane{name: "direct", through: direct})
-	for _, way := range [][2]string{{"off", off}, {"ledger", base}, {"ledger-full", base + "ledger: {sync: full}\n"}} {
+	for _, way := range ways {
 		p, through, err := b.gateway(ctx, b.configure(way[1]+"servers:\n  echo: {command: ECHO}\n", direct))
 		if p != nil {
 			started = append(started, p)
@@ -94,7 +100,7 @@ func (b *harness) race(ctx context.Context, name string, lanes []*lane, callers 
 		}
 		for _, l := range lanes[1:] {
 			if round == 0 {
-				stop = append(stop, b.startProfile(l.name+name[len("ledger"):], l.gateway, len(lanes)))
+				stop = append(stop, b.startProfile(l.name+name[strings.IndexByte(name, '-'):], l.gateway, len(lanes)))
 			}
 		}
 	}
@@ -121,7 +127,9 @@ func (l *lane) run(c call, callers int, length time.Duration, counts bool) error
 		l.p50, l.p99 = append(l.p50, float64(s.quantile(0.5))), append(l.p99, float64(s.quantile(0.99)))
 		l.cpu = append(l.cpu, float64((after.cpu-before.cpu).Microseconds())/float64(s.calls))
 		l.allocs = append(l.allocs, float64(after.mallocs-before.mallocs)/float64(s.calls))
-		l.batch = append(l.batch, 2*float64(s.calls)/float64(max(l.links()-links, 1)))
+		if written := l.links() - links; written > 0 { // there is a ledger
+			l.batch = append(l.batch, 2*float64(s.calls)/float64(written))
+		}
 	}
 	return nil
 }
