@@ -127,9 +127,11 @@ func (l *lane) run(c call, callers int, length time.Duration, counts bool) error
 		l.p50, l.p99 = append(l.p50, float64(s.quantile(0.5))), append(l.p99, float64(s.quantile(0.99)))
 		l.cpu = append(l.cpu, float64((after.cpu-before.cpu).Microseconds())/float64(s.calls))
 		l.allocs = append(l.allocs, float64(after.mallocs-before.mallocs)/float64(s.calls))
+		batch := 0.0
 		if written := l.links() - links; written > 0 { // there is a ledger
-			l.batch = append(l.batch, 2*float64(s.calls)/float64(written))
+			batch = 2 * float64(s.calls) / float64(written)
 		}
+		l.batch = append(l.batch, batch)
 	}
 	return nil
 }
