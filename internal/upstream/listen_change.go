@@ -10,9 +10,10 @@ import (
 )
 
 // openListen replaces one listen by another. Over HTTP the new one is there before
-// the old one is closed, so that nothing is missed in between. Over pipes the old
-// one is closed first: some servers keep one per connection, and one that ends
-// takes what the next registered with it.
+// the old one is closed, so that nothing is missed in between: what comes while
+// both are there is told twice, which does no harm, since notes tell of a state.
+// Over pipes the old one is closed first: some servers keep one per connection, and
+// one that ends takes what the next registered with it.
 func (c *conn) openListen(old *pending) *pending {
 	if c.s.opt.Spec.Transport == durward.TransportStdio {
 		c.endListen(old)
