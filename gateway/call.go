@@ -110,14 +110,19 @@ func (g *Gateway) decide(ctx context.Context, p *passage) durward.Decision {
 	}
 	if err != nil {
 		g.log.WarnContext(ctx, "policy could not decide; the call is blocked", "call", p.call.ID, "error", err)
-		return undecided(&d)
+		return undecided(&d, &p.call)
 	}
 	return p.withhold(d)
 }
 
-// undecided is what comes of a call for which policy failed.
-func undecided(d *durward.Decision) durward.Decision {
-	return durward.Decision{Action: durward.Block, Cause: causeEvaluation, Reason: causeEvaluation, Matches: d.Matches, Recorded: d.Recorded}
+// undecided is what comes of a call for which policy failed. What must not be kept of
+// it may be what policy did not get to say.
+func undecided(d *durward.Decision, call *durward.Call) durward.Decision {
+	kept := d.Recorded
+	if kept == nil && call.Params != nil {
+		kept = wire.Withheld(call.Params)
+	}
+	return durward.Decision{Action: durward.Block, Cause: causeEvaluation, Reason: causeEvaluation, Matches: d.Matches, Recorded: kept}
 }
 
 // rewrite puts other params in place of those of the caller.
@@ -159,7 +164,7 @@ func (g *Gateway) judge(ctx context.Context, call *durward.Call, result []byte) 
 	d, err := g.decider.DecideResult(ctx, call, result)
 	if err != nil {
 		g.log.WarnContext(ctx, "policy could not decide about a result; it is withheld", "call", call.ID, "error", err)
-		d = undecided(&d)
+		d = undecided(&d, call)
 	}
 	g.matched(call, d.Matches)
 	return d

@@ -196,8 +196,12 @@ func (g *Gateway) relayQuestions(ctx context.Context, p *passage, reply exchange
 	if err := admissible(p, questions); err != nil {
 		return exchange.Fail(err)
 	}
-	if err := g.admitAll(ctx, p, questions); err != nil {
+	changed, err := g.admitAll(ctx, p, questions)
+	if err != nil {
 		return exchange.Fail(err)
+	}
+	if changed != nil {
+		reply.Result = wire.Splice(nil, reply.Result, wire.Edit{At: wire.Lookup(reply.Result, "inputRequests"), With: changed})
 	}
 	token := g.sealState(p, &state{
 		server: p.call.Server, request: digest(p), own: own, round: round, expires: time.Now().Add(stateLife),

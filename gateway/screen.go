@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -27,7 +28,7 @@ func (s *screen) Ask(ctx context.Context, method string, params []byte) exchange
 	if err := s.g.admit(ctx, &q); err != nil {
 		return exchange.Fail(err)
 	}
-	reply, o := s.Stream.Ask(ctx, method, params), durward.Outcome{Status: durward.StatusOK, Attempts: 1}
+	reply, o := s.Stream.Ask(ctx, method, q.Params), durward.Outcome{Status: durward.StatusOK, Attempts: 1}
 	if reply.Result != nil {
 		d := s.g.judge(ctx, &q, reply.Result) // what the client answers is what the server gets
 		switch {
@@ -63,12 +64,16 @@ func questionOf(call *durward.Call, method string, params []byte) durward.Call {
 	return q
 }
 
-// admit decides about a question of a server and writes it down. An error refuses it;
-// nobody is asked whether somebody may be asked.
+// admit decides about a question of a server and writes it down; q.Params are then
+// what policy made of it. An error refuses it; nobody is asked whether somebody may
+// be asked.
 func (g *Gateway) admit(ctx context.Context, q *durward.Call) error {
 	d, err := g.decider.Decide(ctx, q)
-	if err != nil || d.Changed != nil {
-		d = undecided(&d)
+	switch {
+	case err != nil || d.Changed != nil && !isObject(d.Changed):
+		d = undecided(&d, q)
+	case d.Changed != nil:
+		q.Params = d.Changed
 	}
 	g.matched(q, d.Matches)
 	if err := g.recorder.Intent(ctx, recordable(q, &d), d); err != nil {
@@ -87,16 +92,28 @@ func errQuestionRefused() error {
 }
 
 // admitAll decides about questions that a modern server sends with its answer. The
-// client's answers come with its next request, which has a record of its own.
-func (g *Gateway) admitAll(ctx context.Context, p *passage, questions []byte) error {
+// client's answers come with its next request, which has a record of its own. What it
+// returns are the questions as they may be put; nil: as they are.
+func (g *Gateway) admitAll(ctx context.Context, p *passage, questions []byte) ([]byte, error) {
+	var edits []wire.Edit
 	for _, at := range wire.Members(questions) {
 		asked := at.Of(questions)
 		method, _ := wire.Unquote(wire.Get(asked, "method"))
-		q := questionOf(&p.call, method, wire.Get(asked, "params"))
+		params := wire.Lookup(asked, "params")
+		q := questionOf(&p.call, method, params.Of(asked))
 		if err := g.admit(ctx, &q); err != nil {
-			return err
+			return nil, err
+		}
+		if with := q.Params; params.Present() && !bytes.Equal(with, params.Of(asked)) {
+			edits = append(edits, wire.Edit{At: at, With: wire.Splice(nil, asked, wire.Edit{At: params, With: with})})
 		}
 		g.recorder.Outcome(ctx, &q, durward.Outcome{Status: durward.StatusInput, Attempts: 1, Finished: time.Now()})
 	}
-	return nil
+	if edits == nil {
+		return nil, nil
+	}
+	return wire.Splice(nil, questions, edits...), nil
 }
+
+// isObject reports whether raw is a JSON object.
+func isObject(raw []byte) bool { return wire.Valid(raw) && len(raw) > 0 && raw[0] == '{' }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -163,5 +164,50 @@ func TestAnswersToServersAreReviewed(t *testing.T) {
 	}
 	if all := strings.Join(d.kept, "\n"); strings.Contains(all, "my-password") || strings.Contains(all, "never") || strings.Contains(all, "question 1") || !strings.Contains(all, "***") {
 		t.Errorf("kept:\n%s", all)
+	}
+}
+
+// censor replaces a word in what servers ask, and fails where it finds another one.
+type censor struct{ noSampling }
+
+func (*censor) Decide(_ context.Context, c *durward.Call) (durward.Decision, error) {
+	switch {
+	case c.Method == wire.MethodElicit && strings.Contains(string(c.Params), "round 2"):
+		return durward.Decision{}, errors.New("it broke")
+	case c.Method == wire.MethodElicit:
+		return durward.Decision{Changed: []byte(strings.ReplaceAll(string(c.Params), "question 1", "a [question]"))}, nil
+	}
+	return durward.Decision{}, nil
+}
+
+// What policy replaces in a question of a server the client never sees, nor the
+// record; and of what could not be looked at only the size is written down.
+func TestQuestionsOfServersAreRewritten(t *testing.T) {
+	n := new(censor)
+	_, modern := modernServer(t, "m")
+	g := start(t, gateway.Options{Servers: []durward.Server{modern, hostileServer("l")}, Decider: n, Recorder: n})
+	g.await(t, "m", isReady)
+	g.await(t, "l", isReady)
+	for _, era := range []bool{true, false} {
+		for _, server := range []string{"m", "l"} {
+			c := g.asking(t, era, "/mcp")
+			n.of("")
+			var asked []string
+			_, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"`+server+`__interview","arguments":`+arguments("me", 2, 1, "form")+`}`,
+				func(q rawclient.Question) string { asked = append(asked, string(q.Params)); return saysWhat(q) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(asked) != 1 || !strings.Contains(asked[0], "a [question]") {
+				t.Errorf("modern=%v %s: the client was asked %q", era, server, asked)
+			}
+			kept := ""
+			for _, r := range n.of(wire.MethodElicit) {
+				kept += string(r.call.Params) + "\n"
+			}
+			if strings.Contains(kept, "question 1") || strings.Contains(kept, "round 2") || !strings.Contains(kept, "a [question]") || !strings.Contains(kept, wire.MemberWithheld) {
+				t.Errorf("modern=%v %s: kept\n%s", era, server, kept)
+			}
+		}
 	}
 }

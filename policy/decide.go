@@ -45,6 +45,8 @@ type run struct {
 	scored   bool
 	changed  []byte
 	recorded []byte
+	given    []byte // the params as they came, once they were replaced
+	unseen   bool   // what must not be kept of the params is not known, because something failed
 	matches  []durward.Match
 	changes  []durward.Change
 	ballot   ballot
@@ -112,8 +114,10 @@ func (r *run) force(v vote) {
 	r.ballot.forced = append(r.ballot.forced, v)
 }
 
-// fail votes for a block because something could not be evaluated.
+// fail votes for a block because something could not be evaluated. What should have
+// looked for what must not be kept, or replaced it, may be what failed: then nothing is.
 func (r *run) fail(rl *rule, stage string, err error) {
+	r.unseen = r.unseen || stage != stageRequest
 	v := vote{action: durward.Block, cause: causeEvaluation, reason: err.Error()}
 	if rl != nil {
 		v.rule, v.layer, v.id, v.disclose = rl, rl.layer, rl.src.ID, rl.src.Disclose == "id"
@@ -268,6 +272,9 @@ func (r *run) decision(w *vote, asks []vote) durward.Decision {
 		Action: w.action, Layer: w.layer.String(), Reason: w.reason,
 		Changed: r.changed, Recorded: r.recorded, Matches: r.matches,
 	}
+	if r.unseen && r.result == nil {
+		d.Recorded = r.withheld() // of a result nothing is written down, since it is refused
+	}
 	if w.rule != nil {
 		d.Rule = w.id
 	}
@@ -287,6 +294,18 @@ func (r *run) decision(w *vote, asks []vote) durward.Decision {
 		}
 	}
 	return d
+}
+
+// withheld is what is written down in place of params; nil if there are none.
+func (r *run) withheld() []byte {
+	switch {
+	case r.given != nil:
+		return wire.Withheld(r.given)
+	case r.call.Params != nil && !r.owned:
+		return wire.Withheld(r.call.Params)
+	default:
+		return nil
+	}
 }
 
 // runRules runs the plugins that rules name.
@@ -311,6 +330,7 @@ func (r *run) runRules(ctx context.Context, rules []*rule) {
 func (r *run) runPlugins(ctx context.Context, asked []*rule) {
 	if r.st.plugins == nil || r.dry {
 		if len(asked) > 0 && !r.dry {
+			r.unseen = true
 			r.force(vote{action: durward.Block, rule: asked[0], layer: asked[0].layer, id: asked[0].src.ID, cause: causeEvaluation, reason: "no plugin can run here"})
 		}
 		return
@@ -327,11 +347,12 @@ func (r *run) runPlugins(ctx context.Context, asked []*rule) {
 	if err == nil && kept != nil && d.Changed != nil {
 		err = r.keepOut(ctx, kept, names)
 	}
+	r.unseen = r.unseen || err != nil || d.Cause == causeEvaluation
 	if err == nil {
 		err = r.e.mark(&r.call.Caller, labels, r.now)
 	}
 	if err != nil {
-		r.fail(nil, "", durward.Errorf(durward.KindOf(err), "plugin", "a plugin failed: %w", err))
+		r.fail(nil, stageRequest, durward.Errorf(durward.KindOf(err), "plugin", "a plugin failed: %w", err))
 	}
 	if len(labels) > 0 {
 		r.ev = nil // session.labels changed
@@ -424,7 +445,7 @@ func (r *run) replace(with []byte) {
 	} else {
 		if !r.owned {
 			ours := *r.call
-			r.call, r.owned = &ours, true
+			r.given, r.call, r.owned = r.call.Params, &ours, true
 		}
 		r.call.Params = with
 		r.call.Arguments = wire.Get(with, "arguments")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"durward"
+	"durward/internal/wire"
 	"durward/policy"
 )
 
@@ -106,6 +107,36 @@ func TestRulesRunPlugins(t *testing.T) {
 	}
 	if d := decide(t, engine(t, set), call(`{"p":"x","look":true}`)); short(d) != "block user/a evaluation" {
 		t.Errorf("a plugin that cannot run lets pass: %s", short(d))
+	}
+}
+
+// Where what looks for credentials failed, nobody knows what must not be kept: only
+// the size and the digest of what came are.
+func TestWhatNobodyLookedAtIsNotKept(t *testing.T) {
+	rules := user("rules:\n- {id: a, action: preprocess, plugin: secrets, when: '10 / mcp.tool.arguments.n > 0'}\n" +
+		"- {id: b, action: rewrite, set: {/p: 'string(10 / mcp.tool.arguments.m)'}}\n" +
+		"- {id: c, action: block, when: '10 / mcp.tool.arguments.o > 0'}\n")
+	for name, tt := range map[string]struct {
+		always []string
+		args   string
+		kept   string // empty: the marker
+	}{
+		"a plugin":                            {[]string{"broken"}, `{"p":"hunter2"}`, ""},
+		"a plugin after another":              {[]string{"secrets", "broken"}, `{"p":"hunter2"}`, ""},
+		"the condition of what runs one":      {nil, `{"p":"hunter2","n":0}`, ""},
+		"the value of a rewrite":              {nil, `{"p":"hunter2","m":0}`, ""},
+		"a condition, after all looked at it": {[]string{"secrets"}, `{"p":"hunter2","o":0}`, `"p":"***"`},
+	} {
+		r := &runner{always: tt.always, mode: "observe"}
+		c := call(tt.args)
+		d := decide(t, engine(t, compile(t, rules), r.set), c)
+		want := string(wire.Withheld(c.Params))
+		if tt.kept != "" {
+			want = strings.Replace(string(c.Params), "hunter2", "***", 1)
+		}
+		if d.Action != durward.Block || d.Cause != "evaluation" || string(d.Recorded) != want {
+			t.Errorf("%s: %s, is written down as %s", name, short(d), d.Recorded)
+		}
 	}
 }
 

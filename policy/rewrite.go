@@ -50,6 +50,7 @@ func (r *run) apply(rl *rule, noted map[*rule]int) (changed, ok bool) {
 		did, err := r.set(rl, &rl.sets[i])
 		if err != nil {
 			r.matches[at].Effective = effectFailed
+			r.unseen = true
 			r.force(vote{action: durward.Block, rule: rl, layer: rl.layer, id: rl.src.ID, cause: causeEvaluation, reason: err.Error(), disclose: rl.src.Disclose == "id"})
 			return changed, false
 		}

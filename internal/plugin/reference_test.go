@@ -101,7 +101,8 @@ policy:
 
 Without a mode a plugin runs only where a rule names it (` + "`action: preprocess`, `plugin: secrets`" + `), and redacts. With a mode it runs on every call.
 A plugin that cannot be loaded, or an option that it does not have, stops the start of the service, and leaves the running policy in place on a reload.
-A plugin that fails while it runs blocks the call.
+A plugin that fails while it runs blocks the call, and nobody knows then what must not be kept of it: the ledger keeps its size and its SHA-256 digest
+(dev.durward/withheld) in place of its params. The same holds where a rule that runs a plugin, or rewrites, cannot be evaluated.
 
 Every string of the JSON is looked at with its escapes undone, names of members included. Not looked at: ` + "`cursor`, `nextCursor`, `requestState`, `taskId`" + ` and their
 like, which servers make for themselves. What stands in ` + "`name`, `uri`, `ref`" + ` of a request cannot be replaced, since it says where the request goes: there, redact blocks.
