@@ -153,7 +153,7 @@ type BodyInfo struct {
 // Moment is one thing in a timeline.
 type Moment struct {
 	At         time.Time `json:"at"`
-	Layer      string    `json:"layer"` // tool, net, exec, fs, security, change
+	Layer      string    `json:"layer"` // tool, net, exec, fs, sandbox, security, change
 	Ref        string    `json:"ref,omitempty"`
 	Summary    string    `json:"summary"`
 	Status     string    `json:"status,omitempty"`
@@ -192,7 +192,7 @@ type CallStats struct {
 
 // ServerCalls are counts of one server.
 type ServerCalls struct {
-	Server   string `json:"server"`
+	Server   string `json:"server"` // empty: what Durward answered by itself
 	Calls    int64  `json:"calls"`
 	NotOK    int64  `json:"not_ok"`
 	BytesIn  int64  `json:"bytes_in"`

@@ -70,7 +70,7 @@ func runCall(ctx context.Context, name string, args []string, opt callOptions, s
 	}
 	result, err := service.Call(ctx, client.CallRequest{Name: name, Arguments: arguments}, func(p client.Progress) { showProgress(std, p) })
 	if err != nil {
-		return withHint(err, "%s", callHint(tool, err))
+		return withHint(err, "%s", callHint(ctx, service, tool, err))
 	}
 	if opt.json {
 		err = printJSON(std.Out, result.Result)
@@ -83,9 +83,12 @@ func runCall(ctx context.Context, name string, args []string, opt callOptions, s
 	return err
 }
 
-func callHint(tool *client.Item, err error) string {
+func callHint(ctx context.Context, service *client.Client, tool *client.Item, err error) string {
 	switch durward.KindOf(err) {
 	case durward.Unavailable:
+		if st, err := service.Status(ctx); err == nil && st.LedgerProblem != "" {
+			return "nothing was executed, and nothing will be until the record can be written; durward status tells since when it cannot"
+		}
 		return fmt.Sprintf("nothing was executed; durward server show %s says why, durward server restart %s tries again", tool.Server, tool.Server)
 	case durward.Timeout, durward.Unknown:
 		return "it may have been executed: look before you call it again"

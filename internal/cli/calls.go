@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +33,9 @@ func newCalls(std Streams) *cobra.Command {
 			"  durward calls --follow\n  durward calls --since 1d --limit 0 --json | jq -r .full_name | sort | uniq -c",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opt.filter.Limit < 0 {
+				return usage(errNegativeLimit)
+			}
 			if opt.follow {
 				return runFollow(cmd.Context(), opt, std)
 			}
@@ -61,6 +66,7 @@ func filterFlags(cmd *cobra.Command, f *client.CallFilter) {
 	flags.StringVar(&f.Rule, "rule", "", "decided by this rule")
 	flags.StringVar(&f.Trace, "trace", "", "of this trace: 32 hex digits")
 	flags.StringVar(&f.Entrance, "entrance", "", "by this entrance: http, stdio, library, console")
+	flags.StringVar(&f.Origin, "origin", "", "of this origin: "+strings.Join(origins(), ", "))
 	flags.DurationVar(&f.MinDuration, "min-duration", 0, "that took at least so long")
 	for name, complete := range map[string]func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective){
 		"rule":     ruleIDs,
@@ -69,12 +75,21 @@ func filterFlags(cmd *cobra.Command, f *client.CallFilter) {
 		"status":   words("dispatched", "ok", "tool_error", "error", "refused", "cancelled", "timeout", "unknown", "input"),
 		"decision": words("allow", "ask", "block"),
 		"entrance": words("http", "stdio", "library", "console"),
+		"origin":   words(origins()...),
 		"method":   words("tools/call", "tools/list", "resources/read", "prompts/get"),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 			return complete(cmd, nil, word)
 		}) // the flag was declared above
 	}
+}
+
+// errNegativeLimit is said of --limit.
+var errNegativeLimit = errors.New("--limit is how many are shown; 0 shows all")
+
+// origins are where calls come from. The flag says what they are.
+func origins() []string {
+	return []string{"mcp", "builtin", "local", "host", "library", "console", "native"}
 }
 
 // words completes one of some words.

@@ -11,6 +11,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/config"
 	"durward/internal/paths"
 	"durward/internal/store/sqlite"
 	"durward/ledger"
@@ -42,20 +43,11 @@ type archive struct {
 	keys        []string // that signed them
 }
 
-// openArchive opens a ledger for reading: the one at file, or that of the configuration.
+// openArchive opens a ledger for reading: the one at file, or that of the service.
 func openArchive(ctx context.Context, file string) (*archive, error) {
-	if file == "" {
-		c, err := ownConfig()
-		if err != nil {
-			return nil, err
-		}
-		if file = c.Ledger.Path; file == "" {
-			file = paths.Ledger()
-		}
-	}
-	path, err := filepath.Abs(file)
+	path, err := ledgerPath(ctx, file)
 	if err != nil {
-		return nil, durward.Errorf(durward.Invalid, "", "%s: %w", file, err)
+		return nil, err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, withHint(durward.Errorf(durward.NotFound, "", "there is no ledger %s", path), "the service makes one when it starts, where ledger.path says; --file names another")
@@ -66,6 +58,65 @@ func openArchive(ctx context.Context, file string) (*archive, error) {
 	}
 	a.Reader, err = sqlite.OpenReader(ctx, path)
 	return a, err
+}
+
+// ledgerPath returns where a ledger is: file, or else what the service that runs
+// says, or else the configuration.
+func ledgerPath(ctx context.Context, file string) (string, error) {
+	var err error
+	if file == "" {
+		file, err = servedLedger(ctx)
+	}
+	if file == "" && err == nil {
+		file, err = configuredLedger()
+	}
+	if err != nil {
+		return "", err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return "", durward.Errorf(durward.Invalid, "", "%s: %w", file, err)
+	}
+	return path, nil
+}
+
+// servedLedger returns the ledger of the service that runs, "" if none runs, or one
+// that records nothing now: what it recorded before is where the configuration says.
+func servedLedger(ctx context.Context) (string, error) {
+	service, err := runningService(ctx)
+	if err != nil || service == nil {
+		return "", err
+	}
+	info, err := service.Ledger(ctx)
+	switch {
+	case err == nil:
+		return info.File, nil
+	case durward.KindOf(err) == durward.NotFound:
+		return "", nil
+	}
+	return "", err
+}
+
+// configuredLedger returns the ledger of the configuration. The path holds no
+// references, so it does not matter here what they stand for: whoever reads the
+// record need not have the environment of the service.
+func configuredLedger() (string, error) {
+	load := loadOptions(configFile(nil))
+	load.Optional = true
+	load.Env = func(name string) (string, bool) {
+		if value, ok := os.LookupEnv(name); ok {
+			return value, true
+		}
+		return "unset", true
+	}
+	c, err := config.Load(load)
+	if err != nil {
+		return "", withHint(err, "correct the file, or name the ledger: --file FILE")
+	}
+	if c.Ledger.Path == "" {
+		return paths.Ledger(), nil
+	}
+	return c.Ledger.Path, nil
 }
 
 // proofs finds what a ledger is verified with: a copy has it beside it.

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"durward"
-	"durward/internal/paths"
 	"durward/internal/store/sqlite"
 )
 
@@ -32,14 +31,9 @@ func newLedgerReindex(std Streams) *cobra.Command {
 }
 
 func runLedgerReindex(ctx context.Context, file string, std Streams) error {
-	if file == "" {
-		c, err := ownConfig()
-		if err != nil {
-			return err
-		}
-		if file = c.Ledger.Path; file == "" {
-			file = paths.Ledger()
-		}
+	file, err := ledgerPath(ctx, file)
+	if err != nil {
+		return err
 	}
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return durward.Errorf(durward.NotFound, "", "there is no ledger %s", file) // it is not to be made here

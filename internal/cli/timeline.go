@@ -19,22 +19,27 @@ func newTimeline(std Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "timeline",
 		Short: "Show what happened in one order: calls, decisions, connections, changes",
-		Long: "Show what happened in one order, newest first: calls, what rules decided, connections, commands, files, and changes of\n" +
-			"the configuration. A trace joins what belongs together. A time is RFC 3339, a date, or how long ago: 90s, 1h, 2d.\n" + exitHelp,
+		Long: "Show what happened in one order, newest first: calls, what rules decided, connections, commands, files, sandboxes, and\n" +
+			"changes of the configuration. A trace joins what belongs together. A time is RFC 3339, a date, or how long ago: 90s, 1h, 2d.\n" + exitHelp,
 		Example: "  durward timeline --since 1h\n  durward timeline --layers security,change --since 7d\n  durward timeline --trace 4bf92f3577b34da6a3ce929d0e0e4736",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runTimeline(cmd.Context(), opt, std) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opt.filter.Limit < 0 {
+				return usage(errNegativeLimit)
+			}
+			return runTimeline(cmd.Context(), opt, std)
+		},
 	}
 	flags, f := cmd.Flags(), &opt.filter
 	flags.StringVar(&f.Session, "session", "", "of this session")
 	flags.StringVar(&f.Sandbox, "sandbox", "", "of this sandbox")
 	flags.StringVar(&f.Trace, "trace", "", "of this trace: 32 hex digits")
-	flags.StringSliceVar(&f.Layers, "layers", nil, "of these layers: tool, net, exec, fs, security, change (default: all)")
+	flags.StringSliceVar(&f.Layers, "layers", nil, "of these layers: tool, net, exec, fs, sandbox, security, change (default: all)")
 	flags.StringVar(&f.Since, "since", "", "at or after this time")
 	flags.StringVar(&f.Until, "until", "", "before this time")
 	flags.IntVar(&f.Limit, "limit", 200, "how many; 0: all")
 	flags.BoolVar(&opt.json, "json", false, "print one JSON document a line")
-	_ = cmd.RegisterFlagCompletionFunc("layers", words("tool", "net", "exec", "fs", "security", "change")) // the flag was declared above
+	_ = cmd.RegisterFlagCompletionFunc("layers", words("tool", "net", "exec", "fs", "sandbox", "security", "change")) // the flag was declared above
 	return cmd
 }
 

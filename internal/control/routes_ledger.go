@@ -45,7 +45,7 @@ func readingRoutes() []route {
 		{"session", "Only of this session."},
 		{"sandbox", "Only of this sandbox."},
 		{"trace", "Only of this trace: 32 hex digits."},
-		{"layers", "Only these layers, with commas between them: tool, net, exec, fs, security, change."},
+		{"layers", "Only these layers, with commas between them: tool, net, exec, fs, sandbox, security, change."},
 	}
 	return []route{
 		{method: "GET", path: "/api/v1/calls", id: "listCalls", scope: Read, summary: "The calls that were recorded, newest first.",

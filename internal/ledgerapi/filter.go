@@ -83,8 +83,8 @@ func TimelineFilter(f *client.TimelineFilter, now time.Time) (ledger.TimelineFil
 		return out, err
 	}
 	for _, layer := range f.Layers {
-		if err := oneOf("layers", layer, "tool net exec fs security change"); err != nil || layer == "" {
-			return out, durward.Errorf(durward.Invalid, "", "layers must be of tool, net, exec, fs, security, change, with commas between them")
+		if err := oneOf("layers", layer, "tool net exec fs sandbox security change"); err != nil || layer == "" {
+			return out, durward.Errorf(durward.Invalid, "", "layers must be of tool, net, exec, fs, sandbox, security, change, with commas between them")
 		}
 	}
 	return out, isTrace(f.Trace)

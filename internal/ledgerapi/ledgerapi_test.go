@@ -71,8 +71,8 @@ func TestCallFilter(t *testing.T) {
 
 func TestTimelineFilter(t *testing.T) {
 	now := at("2026-07-28T12:00:00Z")
-	f, err := ledgerapi.TimelineFilter(&client.TimelineFilter{Since: "1h", Session: "s", Sandbox: "b", Layers: []string{"net", "change"}, Cursor: "c", Limit: 3}, now)
-	want := ledger.TimelineFilter{Since: at("2026-07-28T11:00:00Z"), Session: "s", Sandbox: "b", Layers: []string{"net", "change"}, Cursor: "c", Limit: 3}
+	f, err := ledgerapi.TimelineFilter(&client.TimelineFilter{Since: "1h", Session: "s", Sandbox: "b", Layers: []string{"tool", "net", "exec", "fs", "sandbox", "security", "change"}, Cursor: "c", Limit: 3}, now)
+	want := ledger.TimelineFilter{Since: at("2026-07-28T11:00:00Z"), Session: "s", Sandbox: "b", Layers: []string{"tool", "net", "exec", "fs", "sandbox", "security", "change"}, Cursor: "c", Limit: 3}
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("%+v %v", f, err)
 	}

@@ -194,15 +194,12 @@ func statsOf(rows []ledger.Row) *ledger.Stats {
 		s.ByAction[r.Action.String()]++
 		s.BytesIn += int64(r.BytesIn)
 		s.BytesOut += out
-		if r.Server == "" {
-			continue
-		}
 		if servers[r.Server] == nil {
 			servers[r.Server] = &ledger.ServerStats{Server: r.Server}
 		}
 		x := servers[r.Server]
 		x.Calls, x.NotOK, x.BytesIn, x.BytesOut = x.Calls+1, x.NotOK+bad, x.BytesIn+int64(r.BytesIn), x.BytesOut+out
-		if key := r.Server + " " + r.Tool; r.Tool != "" && r.Method == "tools/call" {
+		if key := r.Server + " " + r.Tool; r.Server != "" && r.Tool != "" && r.Method == "tools/call" {
 			if tools[key] == nil {
 				tools[key] = &ledger.ToolStats{Server: r.Server, Tool: r.Tool}
 			}

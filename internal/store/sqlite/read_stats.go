@@ -51,7 +51,7 @@ type counter struct {
 
 // targetTallies are where the calls of a target are counted.
 type targetTallies struct {
-	server, tool *group // nil: not a call of a server, of a tool
+	server, tool *group // nil: not known, or no call of a tool
 }
 
 const statsColumns = "i.seq, i.at, i.bytes_in, i.target, v.action, o.status, o.duration, o.bytes_out"
@@ -272,9 +272,7 @@ func (c *counter) target(id int64) (targetTallies, error) {
 	err := c.each("SELECT server, method, tool FROM targets WHERE id = ?", func(columns []value) error {
 		r := cells{row: columns}
 		server, method, tool := r.text(), r.text(), r.text()
-		if server != "" {
-			to.server = c.tally.servers.of(name{server: server})
-		}
+		to.server = c.tally.servers.of(name{server: server}) // what Durward answers by itself is of the server "", so that the counts add up
 		if server != "" && tool != "" && method == "tools/call" {
 			to.tool = c.tally.tools.of(name{server, tool})
 		}
