@@ -101,11 +101,20 @@ type Change struct {
 	New  []byte // raw JSON; nil: it was removed
 }
 
+// The causes for which a call that asks is not made. The agent may see them.
+const (
+	CauseDenied     = "denied"     // a person said no
+	CauseExpired    = "expired"    // nobody answered in time
+	CauseUnattended = "unattended" // nobody could be asked
+	CauseCancelled  = "cancelled"  // whoever made the call cancelled it, or left
+	CauseEnded      = "ended"      // the service ended, or could not write the answer down
+)
+
 // Answer is what came of a question.
 type Answer struct {
 	Approved bool
-	Expired  bool   // nobody answered in time, or nobody could
-	Approval string // its id
+	Cause    string // why not: one of the causes above; empty: denied
+	Approval string // its id; empty: nobody was asked
 	By       string // who answered
 	Reason   string // as given by the person; or why nobody was asked
 	Scope    Scope

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -19,9 +20,13 @@ import (
 //
 //   - an earlier one that covers the call (a grant, or an earlier round of input
 //     of the same call);
-//   - the requesting client, only where a rule names it: a legacy client is asked on
-//     the stream of its request, a modern one by input_required;
-//   - the approver's desk: console, terminal, HTTP.
+//   - a modern client, only where a rule names the client: it is asked by
+//     input_required, so that nothing waits here;
+//   - the approver's desk: console, terminal, HTTP; and with it a legacy client, where
+//     a rule names the client, on the stream of its request. The first answer counts.
+//
+// Rules and definitions may be other ones when a person answers than when the call
+// came. So a call that waited is looked at once more: see [Gateway.reconsider].
 
 // approvalKey is the name of our own question among inputRequests.
 const approvalKey = "durward-approval"
@@ -49,11 +54,11 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 		g.count(p, d)
 		return exchange.Reply{}, false
 	}
-	switch {
-	case !asksClient(p, d.Question):
-		g.askDesk(ctx, p, d, out)
-	case p.in.Client.Era != wire.Modern:
-		g.askLegacy(ctx, p, d, out)
+	switch client := asksClient(p, d.Question); {
+	case !client || p.in.Client.Era != wire.Modern:
+		if reply, refused = g.wait(ctx, p, d, out, client); refused {
+			return reply, true
+		}
 	case s == nil || !s.question || expired || p.answer(approvalKey) == nil:
 		return g.askModern(p, d), true
 	default:
@@ -64,7 +69,20 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 		return exchange.Reply{}, false
 	}
 	p.refused = durward.StatusDenied
+	if p.denied == durward.CauseCancelled {
+		p.refused = durward.StatusCancelled
+	}
 	return g.unapproved(p, d, p.denied), true
+}
+
+// wait has a person asked while the call waits, and looks at the call once more when
+// it was approved.
+func (g *Gateway) wait(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream, client bool) (reply exchange.Reply, refused bool) {
+	g.askDesk(ctx, p, d, out, client)
+	if p.approval == "" {
+		return exchange.Reply{}, false
+	}
+	return g.reconsider(ctx, p, d)
 }
 
 // count tells policy that a call goes on which it could not count when it decided.
@@ -77,24 +95,29 @@ func (g *Gateway) count(p *passage, d *durward.Decision) {
 // settled notes what came of a question.
 func (p *passage) settled(a durward.Answer, err error) {
 	switch {
-	case err == nil && a.Approved:
+	case err != nil:
+		p.denied = durward.CauseUnattended
+	case a.Approved:
 		p.approval = a.Approval
-	case err == nil && a.Expired && a.Approval != "":
-		p.denied = causeExpired
-	case err != nil || a.Expired:
-		p.denied = causeUnattended
 	default:
-		p.denied = causeDenied
+		p.denied = cmp.Or(a.Cause, durward.CauseDenied)
 	}
 }
 
-// askDesk waits for the answer of an approver. Meanwhile a client that wants
-// progress is told that its call waits, so that it does not give up.
-func (g *Gateway) askDesk(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) {
+// askDesk waits for the answer of an approver, or of the client itself. Meanwhile a
+// client that wants progress is told that its call waits, so that it does not give up.
+func (g *Gateway) askDesk(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream, client bool) {
 	if p.in.Progress {
 		defer pulse(out)()
 	}
-	a, err := g.approver.Ask(ctx, &p.call, d)
+	var asks func(context.Context) (approved, answered bool)
+	if client {
+		asks = func(ctx context.Context) (approved, answered bool) {
+			answer := out.Ask(ctx, wire.MethodElicit, approvalForm(p, d.Question))
+			return agreed(answer.Result), answer.Error == nil
+		}
+	}
+	a, err := g.approver.Ask(ctx, &p.call, d, asks)
 	if err != nil {
 		g.log.WarnContext(ctx, "nobody could be asked for an approval; the call is denied", "call", p.call.ID, "error", err)
 	}
@@ -145,18 +168,6 @@ func mayAnswer(e durward.Entrance) bool {
 	default:
 		return false
 	}
-}
-
-// askLegacy asks on the stream of the request.
-func (g *Gateway) askLegacy(ctx context.Context, p *passage, d *durward.Decision, out exchange.Stream) {
-	asked, cancel := context.WithTimeout(ctx, questionTime(d.Question))
-	defer cancel()
-	answer := out.Ask(asked, wire.MethodElicit, approvalForm(p, d.Question))
-	if answer.Error != nil && ctx.Err() == nil { // it gave none: nobody said no, and nobody said yes
-		p.settled(durward.Answer{Expired: true, Approval: "client"}, nil)
-		return
-	}
-	p.settled(g.approver.Told(ctx, &p.call, d, agreed(answer.Result)))
 }
 
 // askModern ends the request with the question. The answer comes with another request.

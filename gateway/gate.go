@@ -27,17 +27,26 @@ type Counter interface {
 	Count(call *durward.Call, d *durward.Decision)
 }
 
+// Reconsiderer is what a [Decider] may implement besides: it decides anew about a
+// call that waited for a person since it was decided first. Nothing is counted
+// towards a limit by it. A block ends the call, whoever approved it.
+type Reconsiderer interface {
+	Reconsider(ctx context.Context, call *durward.Call, first *durward.Decision) durward.Decision
+}
+
 // Approver asks people. It is called by many goroutines.
 type Approver interface {
 	// Granted looks for an earlier answer that covers the call, which is bound to its
 	// principal, rules, server, definition of the tool, and canonical arguments.
 	Granted(call *durward.Call, d *durward.Decision) (durward.Answer, bool)
 	// Ask parks a call until somebody answers, time runs out, or ctx ends, and has
-	// written down the question before and the answer after. An error means that
-	// nobody was asked, and refuses the call.
-	Ask(ctx context.Context, call *durward.Call, d *durward.Decision) (durward.Answer, error)
-	// Told writes down an answer that the requesting client gave itself, where the
-	// question allows it.
+	// written down the question before and the answer after. asks, unless it is nil,
+	// puts the question to the requesting client as well, until its ctx ends; it
+	// returns what the client says, or that it says nothing. The first answer counts.
+	// An error means that nobody was asked, and refuses the call.
+	Ask(ctx context.Context, call *durward.Call, d *durward.Decision, asks func(context.Context) (approved, answered bool)) (durward.Answer, error)
+	// Told writes down an answer that the requesting client gave with another request
+	// than the one that was asked about, where the question allows it.
 	Told(ctx context.Context, call *durward.Call, d *durward.Decision, approved bool) (durward.Answer, error)
 }
 

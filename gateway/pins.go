@@ -24,7 +24,7 @@ func (p *passage) withhold(d durward.Decision) durward.Decision {
 		return d
 	}
 	return durward.Decision{
-		Action: durward.Block, Layer: "builtin", Cause: "pin", Matches: d.Matches, Recorded: d.Recorded,
+		Action: durward.Block, Layer: "builtin", Cause: causePin, Matches: d.Matches, Recorded: d.Recorded,
 		Reason: "it is held: " + entry.Held + "; see: durward pins diff " + entry.Server,
 	}
 }

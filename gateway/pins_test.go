@@ -21,10 +21,11 @@ type shifty struct {
 	*running
 	book    *pin.Book
 	file    string
+	counter string // a byte for each execution
 	surface hostile.Surface
 }
 
-func startShifty(t *testing.T) *shifty {
+func startShifty(t *testing.T, change ...func(*gateway.Options)) *shifty {
 	t.Helper()
 	book, err := pin.Open(context.Background(), pin.Options{Store: &pin.Memory{}})
 	if err != nil {
@@ -40,7 +41,12 @@ func startShifty(t *testing.T) *shifty {
 		Instructions: "Be careful.",
 	}}
 	s.write(t)
-	s.running = start(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-surface", s.file)}, Pins: book})
+	s.counter = filepath.Join(t.TempDir(), "counter")
+	opt := gateway.Options{Servers: []durward.Server{hostileServer("h", "-surface", s.file, "-counter", s.counter)}, Pins: book}
+	for _, f := range change {
+		f(&opt)
+	}
+	s.running = start(t, opt)
 	s.await(t, "h", isReady)
 	return s
 }
@@ -69,6 +75,9 @@ func (s *shifty) accept(t *testing.T) {
 		if th.Listed && th.State != pin.Accepted {
 			v.Choices = append(v.Choices, pin.Choice{Kind: th.Kind, Name: th.Name, Hash: th.Hash})
 		}
+	}
+	if len(v.Choices) == 0 {
+		return
 	}
 	if err := s.book.Decide(context.Background(), v, nil); err != nil {
 		t.Fatal(err)

@@ -9,12 +9,11 @@ import (
 )
 
 // Causes of a refusal that an agent may see as data.reason, besides those of
-// [durward.Decision.Cause].
+// [durward.Decision.Cause] and [durward.Answer.Cause].
 const (
 	causeEvaluation = "evaluation" // policy failed
-	causeDenied     = "denied"     // a person said no
-	causeExpired    = "expired"    // nobody answered in time
-	causeUnattended = "unattended" // nobody could be asked
+	causePin        = "pin"        // the definition is held, or another one than it was
+	causeChanged    = "changed"    // what decides changed while the call waited
 )
 
 // Refusal says in which form an agent learns that its call was refused.
@@ -36,6 +35,9 @@ func (g *Gateway) refuse(p *passage, d *durward.Decision) exchange.Reply {
 		data = append(data, wire.Member{Name: "retryAfterMs", Value: strconv.AppendInt(nil, max(d.RetryAfter.Milliseconds(), 1), 10)})
 		return g.refusal(p, wire.CodeRateLimited, "over a limit that policy sets; the call was not made", data)
 	}
+	if d.Cause == causeChanged {
+		return g.refusal(p, wire.CodeRefused, "what decides about the call changed while it waited for a person; it was not made, and may be sent again", data)
+	}
 	return g.refusal(p, wire.CodeRefused, "refused by policy", data)
 }
 
@@ -46,10 +48,14 @@ func (g *Gateway) unapproved(p *passage, d *durward.Decision, cause string) exch
 		data = append(data, wire.Member{Name: "rule", Value: wire.AppendQuote(nil, d.Rule)})
 	}
 	switch cause {
-	case causeExpired:
+	case durward.CauseExpired:
 		return g.refusal(p, wire.CodeApprovalTimeout, "the call needs the approval of a person, and nobody answered in time; it was not made", data)
-	case causeUnattended:
+	case durward.CauseUnattended:
 		return g.refusal(p, wire.CodeDeniedByPerson, "the call needs the approval of a person, and nobody is there who could answer; it was not made", data)
+	case durward.CauseCancelled:
+		return g.refusal(p, wire.CodeDeniedByPerson, "the call was cancelled while it waited for the approval of a person; it was not made", data)
+	case durward.CauseEnded:
+		return g.refusal(p, wire.CodeDeniedByPerson, "the call needs the approval of a person, and the service ended before an answer was on record; it was not made", data)
 	default:
 		return g.refusal(p, wire.CodeDeniedByPerson, "a person denied the call; it was not made", data)
 	}

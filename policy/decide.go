@@ -29,13 +29,14 @@ const (
 
 // run is one decision in the making. It belongs to one goroutine.
 type run struct {
-	e    *Engine
-	st   *state
-	plan *plan
-	call *durward.Call // ours when owned: its params may be replaced
-	now  time.Time
-	pin  PinState
-	dry  bool // nothing is counted, marked or run
+	e     *Engine
+	st    *state
+	plan  *plan
+	call  *durward.Call // ours when owned: its params may be replaced
+	now   time.Time
+	pin   PinState
+	dry   bool              // nothing is counted, marked or run
+	first *durward.Decision // what was decided before the call waited; nil: it is new
 
 	ev       *Event // made when a rule needs it
 	act      activation
@@ -183,7 +184,7 @@ func (r *run) tell(rl *rule, v verdict, err error) {
 // known reports whether the session has room among those that are known, so that
 // the absence of labels means something.
 func (r *run) known() bool {
-	return r.dry || r.e.sessions.get(sessionKey(&r.call.Caller), r.now) != nil
+	return r.dry && r.first == nil || r.e.sessions.get(sessionKey(&r.call.Caller), r.now) != nil
 }
 
 // match notes a rule that matched.
@@ -207,6 +208,10 @@ func (r *run) collect(stage string) {
 		at := r.match(rl, stage, rl.act.String())
 		if rl.limit == nil {
 			r.ballot.rules = append(r.ballot.rules, ruleVote(rl))
+			continue
+		}
+		if r.first != nil {
+			r.limitAgain(rl, at)
 			continue
 		}
 		by := countedOf(r.call)

@@ -69,16 +69,16 @@ func (d *Desk) Answer(ctx context.Context, id string, r Reply) (Step, error) {
 		s.Status = Approved
 	}
 	if err := d.recordAnswer(ctx, s); err != nil {
-		no := Step{ID: s.ID, Call: s.Call, At: s.At, Status: Denied, By: ByService, Reason: "the answer could not be recorded"}
+		no := Step{ID: s.ID, Call: s.Call, At: s.At, Status: Denied, By: ByService, Reason: reasonUnrecorded}
 		d.over(no)
-		p.answer <- durward.Answer{Approval: p.id, By: ByService, Reason: no.Reason}
+		p.answer <- answerOf(&no)
 		return no, err
 	}
 	if g != nil { // after the record: what is not on record was never granted
 		err = d.keep(ctx, g)
 	}
 	d.over(s)
-	p.answer <- durward.Answer{Approved: r.Approve, Approval: p.id, By: r.By, Reason: r.Reason, Scope: r.Scope}
+	p.answer <- answerOf(&s)
 	return s, err
 }
 
@@ -136,7 +136,7 @@ func (d *Desk) remember(p *parked, r *Reply) (*Grant, error) {
 		return nil, err
 	}
 	g := &Grant{
-		ID: p.id, Binding: bindingOf(p.call, &p.question, arguments), Patterns: patterns, Scope: r.Scope,
+		ID: p.id, Binding: bindingOf(p.call, &p.question.Question, arguments), Patterns: patterns, Scope: r.Scope,
 		Created: d.opt.Now(), By: r.By, Reason: r.Reason,
 		Preview: cut(string(d.redacted(bytes.Clone(p.presentable()))), previewMost), // redacted as a whole: a cut could hide a secret from it
 	}

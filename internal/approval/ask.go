@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"durward"
@@ -15,7 +16,7 @@ type parked struct {
 	id       string
 	call     *durward.Call
 	decision *durward.Decision
-	question durward.Question
+	question question
 	at       time.Time
 	deadline time.Time
 	answer   chan durward.Answer // has an element once a person's answer is on record
@@ -36,12 +37,20 @@ func (p *parked) asked() Asked {
 // arguments are those that the server would get.
 func (p *parked) arguments() []byte { return argumentsOf(p.call.Method, sent(p.call, p.decision)) }
 
+// question is what is asked, with defaults filled in.
+type question struct{ durward.Question }
+
+// desk reports whether people with the approver credential may answer.
+func (q *question) desk() bool {
+	return slices.Contains(q.Via, durward.ViaConsole) || slices.Contains(q.Via, durward.ViaCLI)
+}
+
 // question returns what a decision asks, with defaults filled in. What asks for an
 // unknown scope gets the narrowest.
-func (d *Desk) question(dec *durward.Decision) durward.Question {
-	var q durward.Question
+func (d *Desk) question(dec *durward.Decision) question {
+	var q question
 	if dec.Question != nil {
-		q = *dec.Question
+		q.Question = *dec.Question
 	}
 	if q.Timeout <= 0 || q.Timeout > d.opt.Life {
 		q.Timeout = d.opt.Life
@@ -56,14 +65,20 @@ func (d *Desk) question(dec *durward.Decision) durward.Question {
 }
 
 // Ask parks a call until it is answered, its time runs out, ctx ends or the desk
-// closes. Where nobody can answer it does not wait. Every answer is on record
+// closes. asks, which may be nil, puts the question to the requesting client, too,
+// where the question allows that: it returns what the client says, or that it said
+// nothing, and no later than its ctx ends. The first answer counts, whoever gives it.
+// Where nobody can answer a call does not wait. Every answer is on record
 // before it is returned, and the question before that; if one of them cannot be
 // recorded, the answer is no. The error says why nobody was asked: too many calls
 // of the principal are parked, the question could not be recorded, or the service
 // ends.
-func (d *Desk) Ask(ctx context.Context, call *durward.Call, dec *durward.Decision) (durward.Answer, error) {
+func (d *Desk) Ask(ctx context.Context, call *durward.Call, dec *durward.Decision, asks func(context.Context) (approved, answered bool)) (durward.Answer, error) {
 	q := d.question(dec)
-	if why := d.nobody(&q); why != "" {
+	if !slices.Contains(q.Via, durward.ViaClient) {
+		asks = nil
+	}
+	if why := d.nobody(&q); why != "" && asks == nil {
 		return d.unasked(ctx, call, why)
 	}
 	p, err := d.reserve(call, dec, &q)
@@ -75,12 +90,12 @@ func (d *Desk) Ask(ctx context.Context, call *durward.Call, dec *durward.Decisio
 		return durward.Answer{}, err
 	}
 	d.show(p)
-	return d.wait(ctx, p), nil
+	return d.wait(ctx, p, asks), nil
 }
 
 // nobody says why nobody can answer; empty if somebody may.
-func (d *Desk) nobody(q *durward.Question) string {
-	if !slices.Contains(q.Via, durward.ViaConsole) && !slices.Contains(q.Via, durward.ViaCLI) {
+func (d *Desk) nobody(q *question) string {
+	if !q.desk() {
 		return "the rule lets only the requesting client answer (ask.via), and that could not be asked"
 	}
 	d.mu.Lock()
@@ -99,7 +114,7 @@ func (d *Desk) unasked(ctx context.Context, call *durward.Call, why string) (dur
 	if err := d.record(ctx, s); err != nil {
 		return durward.Answer{}, err
 	}
-	return durward.Answer{Expired: true, By: ByService, Reason: why}, nil // without an id: nobody was asked
+	return durward.Answer{Cause: durward.CauseUnattended, By: ByService, Reason: why}, nil // without an id: nobody was asked
 }
 
 // Told writes down the answer that the requesting client gave itself, where the
@@ -109,14 +124,38 @@ func (d *Desk) Told(ctx context.Context, call *durward.Call, dec *durward.Decisi
 	if !slices.Contains(q.Via, durward.ViaClient) {
 		return durward.Answer{}, durward.Errorf(durward.Denied, "approvals", "the rule does not let the requesting client answer (ask.via)")
 	}
-	s := Step{ID: newID(), Call: call.ID, At: d.opt.Now(), Status: Denied, By: "the client " + clientOf(&call.Caller), Scope: durward.ScopeCall}
-	if approved {
-		s.Status = Approved
-	}
+	s := saidByClient(newID(), call, approved)
+	s.At = d.opt.Now()
 	if err := d.record(ctx, s); err != nil {
 		return durward.Answer{}, err
 	}
-	return durward.Answer{Approved: approved, Approval: s.ID, By: s.By, Scope: s.Scope}, nil
+	return answerOf(&s), nil
+}
+
+// saidByClient is the answer of the requesting client itself. It is never remembered.
+func saidByClient(id string, call *durward.Call, approved bool) Step {
+	s := Step{ID: id, Call: call.ID, Status: Denied, By: "the client " + clientOf(&call.Caller)}
+	if approved {
+		s.Status, s.Scope = Approved, durward.ScopeCall
+	}
+	return s
+}
+
+// answerOf is a step that ends a question, for who asked.
+func answerOf(s *Step) durward.Answer {
+	a := durward.Answer{Approved: s.Status == Approved, Approval: s.ID, By: s.By, Reason: s.Reason, Scope: s.Scope}
+	switch {
+	case a.Approved:
+	case s.Status == Expired:
+		a.Cause = durward.CauseExpired
+	case s.Status == Cancelled:
+		a.Cause = durward.CauseCancelled
+	case s.By == ByService:
+		a.Cause = durward.CauseEnded
+	default:
+		a.Cause = durward.CauseDenied
+	}
+	return a
 }
 
 // clientOf names a client by what it says of itself.
@@ -129,7 +168,7 @@ func clientOf(c *durward.Caller) string {
 }
 
 // reserve takes a place for a call.
-func (d *Desk) reserve(call *durward.Call, dec *durward.Decision, q *durward.Question) (*parked, error) {
+func (d *Desk) reserve(call *durward.Call, dec *durward.Decision, q *question) (*parked, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -159,8 +198,11 @@ func (d *Desk) release(p *parked) {
 	d.parked.Done()
 }
 
-// show lets people answer.
+// show lets people answer, if they may.
 func (d *Desk) show(p *parked) {
+	if !p.question.desk() {
+		return
+	}
 	d.mu.Lock()
 	p.at = d.opt.Now()
 	p.deadline = p.at.Add(p.question.Timeout)
@@ -172,30 +214,80 @@ func (d *Desk) show(p *parked) {
 }
 
 // wait waits for the end of a question.
-func (d *Desk) wait(ctx context.Context, p *parked) durward.Answer {
+func (d *Desk) wait(ctx context.Context, p *parked, asks func(context.Context) (approved, answered bool)) durward.Answer {
 	timer := time.NewTimer(p.question.Timeout) // monotonic: a clock that is set changes nothing
 	defer timer.Stop()
-	end := Step{ID: p.id, Call: p.call.ID, By: ByService}
-	select {
-	case a := <-p.answer:
-		return a
-	case <-timer.C:
-		end.Status, end.Reason = Expired, "nobody answered within "+p.question.Timeout.String()
-	case <-ctx.Done():
-		end.Status, end.Reason = Cancelled, "whoever made the call cancelled it or left"
-	case <-d.closing:
-		end.Status, end.Reason = Denied, "the service ended before it was answered"
+	said, stop := ask(ctx, asks)
+	defer stop()
+	for {
+		end := Step{ID: p.id, Call: p.call.ID, By: ByService}
+		select {
+		case a := <-p.answer:
+			return a
+		case s := <-said:
+			said = nil
+			switch {
+			case s.answered:
+				end = saidByClient(p.id, p.call, s.approved)
+			case d.nobody(&p.question) == "":
+				continue // people may answer still
+			case ctx.Err() != nil:
+				end.Status, end.Reason = Cancelled, reasonLeft
+			default:
+				end.Status, end.Reason = Expired, "the client gave no answer, and nobody else could"
+			}
+		case <-timer.C:
+			end.Status, end.Reason = Expired, "nobody answered within "+p.question.Timeout.String()
+		case <-ctx.Done():
+			end.Status, end.Reason = Cancelled, reasonLeft
+		case <-d.closing:
+			end.Status, end.Reason = Denied, "the service ended before it was answered"
+		}
+		if !d.take(p) {
+			return <-p.answer // somebody was faster, and that is being written down
+		}
+		return d.end(ctx, end)
 	}
-	if !d.take(p) {
-		return <-p.answer // somebody was faster, and that is being written down
-	}
-	end.At = d.opt.Now()
-	if err := d.recordAnswer(ctx, end); err != nil {
-		d.opt.Log.Error("that a question was not answered is not on record", "approval", p.id, "call", p.call.ID, "error", err)
-	}
-	d.over(end)
-	return durward.Answer{Expired: end.Status == Expired, Approval: p.id, By: ByService, Reason: end.Reason}
 }
+
+const reasonLeft = "whoever made the call cancelled it or left"
+
+// said is what a client said to a question.
+type said struct{ approved, answered bool }
+
+// ask puts a question to a client, until stop.
+func ask(ctx context.Context, asks func(context.Context) (approved, answered bool)) (answer <-chan said, stop func()) {
+	if asks == nil {
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	out := make(chan said, 1)
+	var done sync.WaitGroup
+	done.Go(func() {
+		approved, answered := asks(ctx)
+		out <- said{approved, answered}
+	})
+	return out, func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// end writes down how a question ended, other than by a person at the desk. What
+// cannot be written is no approval.
+func (d *Desk) end(ctx context.Context, s Step) durward.Answer {
+	s.At = d.opt.Now()
+	if err := d.recordAnswer(ctx, s); err != nil {
+		d.opt.Log.Error("what came of a question is not on record; the call is denied", "approval", s.ID, "call", s.Call, "error", err)
+		if s.Status == Approved {
+			s = Step{ID: s.ID, Call: s.Call, At: s.At, Status: Denied, By: ByService, Reason: reasonUnrecorded}
+		}
+	}
+	d.over(s)
+	return answerOf(&s)
+}
+
+const reasonUnrecorded = "the answer could not be recorded"
 
 // take makes the caller the one who answers; false if somebody else is.
 func (d *Desk) take(p *parked) bool {

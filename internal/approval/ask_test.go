@@ -24,7 +24,7 @@ func TestTheFirstAnswerWins(t *testing.T) {
 		if err != nil || s.Reason != "so" || s.By != "bob" || s.Call != c.ID {
 			t.Fatalf("%+v %v", s, err)
 		}
-		if a := <-done; a.err != nil || a.Approved != approve || a.By != "bob" || a.Approval != id || a.Expired {
+		if a := <-done; a.err != nil || a.Approved != approve || a.By != "bob" || a.Approval != id || (a.Cause == "") != approve {
 			t.Errorf("%+v", a)
 		}
 		if _, err := r.Answer(t.Context(), id, approval.Reply{Approve: true, By: "eve"}); durward.KindOf(err) != durward.Conflict || !strings.Contains(err.Error(), "by bob") {
@@ -65,13 +65,13 @@ func TestOneOfManyAnswersCounts(t *testing.T) {
 
 func TestNoAnswerMeansNo(t *testing.T) {
 	for name, tt := range map[string]struct {
-		end     func(cancel context.CancelFunc, d *approval.Desk)
-		status  approval.Status
-		expired bool
+		end    func(cancel context.CancelFunc, d *approval.Desk)
+		status approval.Status
+		cause  string
 	}{
-		"time runs out":     {func(context.CancelFunc, *approval.Desk) { time.Sleep(time.Minute) }, approval.Expired, true},
-		"the client leaves": {func(cancel context.CancelFunc, _ *approval.Desk) { cancel() }, approval.Cancelled, false},
-		"the service ends":  {func(_ context.CancelFunc, d *approval.Desk) { _ = d.Close() }, approval.Denied, false},
+		"time runs out":     {func(context.CancelFunc, *approval.Desk) { time.Sleep(time.Minute) }, approval.Expired, durward.CauseExpired},
+		"the client leaves": {func(cancel context.CancelFunc, _ *approval.Desk) { cancel() }, approval.Cancelled, durward.CauseCancelled},
+		"the service ends":  {func(_ context.CancelFunc, d *approval.Desk) { _ = d.Close() }, approval.Denied, durward.CauseEnded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNoAnswerMeansNo(t *testing.T) {
 					t.Error("it is over before its time")
 				}
 				tt.end(cancel, r.Desk)
-				if a := <-done; a.err != nil || a.Approved || a.Expired != tt.expired || a.Reason == "" || a.Approval == "" {
+				if a := <-done; a.err != nil || a.Approved || a.Cause != tt.cause || a.Reason == "" || a.Approval == "" {
 					t.Errorf("%+v", a)
 				}
 				if got := r.book.statuses(); len(got) != 2 || got[1] != tt.status {
@@ -117,8 +117,8 @@ func TestTheTimeOfAQuestionIsBounded(t *testing.T) {
 
 func TestWhereNobodyCanAnswerNobodyWaits(t *testing.T) {
 	r := newRig(t, func(o *approval.Options) { o.Present = nil })
-	a, err := r.Ask(t.Context(), call(`{}`), asks(""))
-	if err != nil || a.Approved || !a.Expired || a.Approval != "" || !strings.Contains(a.Reason, "policy.approvals.attended") {
+	a, err := r.Ask(t.Context(), call(`{}`), asks(""), nil)
+	if err != nil || a.Approved || a.Cause != durward.CauseUnattended || a.Approval != "" || !strings.Contains(a.Reason, "policy.approvals.attended") {
 		t.Errorf("%+v %v", a, err)
 	}
 	if got := r.book.statuses(); !reflect.DeepEqual(got, []approval.Status{approval.Denied}) {
@@ -127,7 +127,7 @@ func TestWhereNobodyCanAnswerNobodyWaits(t *testing.T) {
 	d := asks("")
 	d.Question.Via = []string{durward.ViaClient}
 	stop := r.Watch(func(approval.Event) {})
-	if a, err := r.Ask(t.Context(), call(`{}`), d); err != nil || a.Approved || !strings.Contains(a.Reason, "ask.via") {
+	if a, err := r.Ask(t.Context(), call(`{}`), d, nil); err != nil || a.Approved || !strings.Contains(a.Reason, "ask.via") {
 		t.Errorf("%+v %v", a, err)
 	}
 	// Who watches can answer.
@@ -144,7 +144,7 @@ func TestWhereNobodyCanAnswerNobodyWaits(t *testing.T) {
 func TestWhatCannotBeRecordedIsNotApproved(t *testing.T) {
 	r := newRig(t)
 	r.book.broken = func(s approval.Step) bool { return s.Status == approval.Pending }
-	if a, err := r.Ask(t.Context(), call(`{}`), asks("")); durward.KindOf(err) != durward.Unavailable || err == nil || a.Approved || len(r.List()) != 0 {
+	if a, err := r.Ask(t.Context(), call(`{}`), asks(""), nil); durward.KindOf(err) != durward.Unavailable || err == nil || a.Approved || len(r.List()) != 0 {
 		t.Errorf("%+v %v", a, err)
 	}
 	r.book.broken = func(s approval.Step) bool { return s.Status == approval.Approved }
@@ -194,7 +194,7 @@ func TestTheParkedCallsOfOnePrincipalAreBounded(t *testing.T) {
 		_, done := r.ask(t.Context(), t, call(`{}`), asks(""))
 		all = append(all, done)
 	}
-	if _, err := r.Ask(t.Context(), call(`{}`), asks("")); durward.KindOf(err) != durward.Unavailable || err == nil || !strings.Contains(err.Error(), "limits.approvals") {
+	if _, err := r.Ask(t.Context(), call(`{}`), asks(""), nil); durward.KindOf(err) != durward.Unavailable || err == nil || !strings.Contains(err.Error(), "limits.approvals") {
 		t.Error(err)
 	}
 	_, done := r.ask(t.Context(), t, call(`{}`, func(c *durward.Call) { c.Caller.Principal = "bob" }), asks(""))
@@ -206,7 +206,7 @@ func TestTheParkedCallsOfOnePrincipalAreBounded(t *testing.T) {
 			t.Error("approved")
 		}
 	}
-	if _, err := r.Ask(t.Context(), call(`{}`), asks("")); durward.KindOf(err) != durward.Unavailable || err == nil {
+	if _, err := r.Ask(t.Context(), call(`{}`), asks(""), nil); durward.KindOf(err) != durward.Unavailable || err == nil {
 		t.Error("after the end:", err)
 	}
 }
@@ -220,26 +220,12 @@ func TestAClientAnswersOnlyWhereARuleSaysSo(t *testing.T) {
 	d.Question.Via = []string{durward.ViaClient}
 	for _, approved := range []bool{true, false} {
 		a, err := r.Told(t.Context(), call(`{}`), d, approved)
-		if err != nil || a.Approved != approved || a.By != "the client agent 1 of alice" || a.Scope != durward.ScopeCall {
+		if err != nil || a.Approved != approved || a.By != "the client agent 1 of alice" || (a.Scope == durward.ScopeCall) != approved {
 			t.Errorf("%+v %v", a, err)
 		}
 	}
 	if got := r.book.statuses(); !reflect.DeepEqual(got, []approval.Status{approval.Approved, approval.Denied}) || len(r.Grants()) != 0 {
 		t.Errorf("%v", got)
-	}
-}
-
-func TestQuestionsOfAServiceThatWasKilledAreClosed(t *testing.T) {
-	r := newRig(t)
-	if err := r.Recover(t.Context(), []approval.Step{{ID: "a", Call: "c", Status: approval.Pending, Scope: durward.ScopeGrant}}); err != nil {
-		t.Fatal(err)
-	}
-	if s := r.book.steps[0]; s.ID != "a" || s.Call != "c" || s.Status != approval.Denied || s.By != approval.ByService || s.Reason == "" || s.Scope != "" || s.At.IsZero() {
-		t.Errorf("%+v", s)
-	}
-	r.book.broken = func(approval.Step) bool { return true }
-	if err := r.Recover(t.Context(), []approval.Step{{}}); err == nil {
-		t.Error("what is not on record was recovered")
 	}
 }
 
@@ -324,5 +310,78 @@ func TestNothingIsApprovedWithoutARecord(t *testing.T) {
 	}
 	if _, err := approval.New(t.Context(), approval.Options{Record: (&book{}).record, Store: &shelf{err: errors.New("x")}}); err == nil {
 		t.Error("a desk without its grants")
+	}
+}
+
+// Where a rule lets it, the client that asked may answer besides the people at the
+// desk: the first answer counts, and each question has an end on record.
+func TestTheClientAndTheDeskAreAskedTogether(t *testing.T) {
+	waits := func(ctx context.Context) (approved, answered bool) { <-ctx.Done(); return true, false }
+	says := func(approved, answered bool) func(context.Context) (bool, bool) {
+		return func(context.Context) (bool, bool) { return approved, answered }
+	}
+	byDesk := func(t *testing.T, r *rig, id string) {
+		t.Helper()
+		if _, err := r.Answer(t.Context(), id, approval.Reply{Approve: true, By: "bob"}); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		asks    func(context.Context) (approved, answered bool)
+		absent  bool // nobody is at the desk
+		desk    func(t *testing.T, r *rig, id string)
+		status  approval.Status
+		by      string
+		cause   string
+		instant bool
+	}{
+		"the client says yes":                      {says(true, true), false, nil, approval.Approved, "the client agent 1 of alice", "", true},
+		"the client says no":                       {says(false, true), false, nil, approval.Denied, "the client agent 1 of alice", durward.CauseDenied, true},
+		"the client says yes, nobody else could":   {says(true, true), true, nil, approval.Approved, "the client agent 1 of alice", "", true},
+		"the desk is faster":                       {waits, false, byDesk, approval.Approved, "bob", "", true},
+		"the client says nothing, the desk does":   {says(false, false), false, byDesk, approval.Approved, "bob", "", true},
+		"the client says nothing, nobody else can": {says(true, false), true, nil, approval.Expired, approval.ByService, durward.CauseExpired, true},
+		"nobody says anything":                     {waits, false, nil, approval.Expired, approval.ByService, durward.CauseExpired, false},
+		"nobody says anything, nobody else could":  {waits, true, nil, approval.Expired, approval.ByService, durward.CauseExpired, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, func(o *approval.Options) { o.Present = func() bool { return !tt.absent } })
+				d, c := asks(durward.ScopeGrant), call(`{}`)
+				d.Question.Via = []string{durward.ViaConsole, durward.ViaCLI, durward.ViaClient}
+				done, began := make(chan outcome, 1), time.Now()
+				go func() {
+					a, err := r.Ask(t.Context(), c, d, tt.asks)
+					done <- outcome{a, err}
+				}()
+				if synctest.Wait(); tt.desk != nil {
+					tt.desk(t, r, r.List()[0].ID)
+				}
+				a := <-done
+				if a.err != nil || a.Approved != (tt.status == approval.Approved) || a.By != tt.by || a.Cause != tt.cause || (time.Since(began) == 0) != tt.instant {
+					t.Errorf("%+v after %v", a, time.Since(began))
+				}
+				if got := r.book.statuses(); !reflect.DeepEqual(got, []approval.Status{approval.Pending, tt.status}) || len(r.Grants()) != 0 {
+					t.Errorf("%v", got)
+				}
+			})
+		})
+	}
+}
+
+// A rule that does not name the client has it not asked, and what it would say is
+// not written down as an approval when that cannot be done.
+func TestAClientsAnswerIsHeldToTheSameRules(t *testing.T) {
+	asked := false
+	yes := func(context.Context) (bool, bool) { asked = true; return true, true }
+	r := newRig(t, func(o *approval.Options) { o.Present = nil })
+	if a, err := r.Ask(t.Context(), call(`{}`), asks(""), yes); err != nil || a.Approved || asked {
+		t.Errorf("%+v %v", a, err)
+	}
+	d := asks("")
+	d.Question.Via = []string{durward.ViaClient}
+	r.book.broken = func(s approval.Step) bool { return s.Status != approval.Pending }
+	if a, err := r.Ask(t.Context(), call(`{}`), d, yes); err != nil || a.Approved || a.Cause != durward.CauseEnded || !asked {
+		t.Errorf("%+v %v", a, err)
 	}
 }

@@ -130,18 +130,6 @@ func (d *Desk) Close() error {
 	return nil
 }
 
-// Recover writes down that questions were not answered before the service ended,
-// however it did: pending are those on record that have no answer.
-func (d *Desk) Recover(ctx context.Context, pending []Step) error {
-	for _, s := range pending {
-		s.At, s.Status, s.By, s.Reason, s.Scope = d.opt.Now(), Denied, ByService, "the service ended before it was answered", ""
-		if err := d.opt.Record(ctx, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Granted looks for an earlier answer that covers a call.
 func (d *Desk) Granted(call *durward.Call, dec *durward.Decision) (durward.Answer, bool) {
 	q := d.question(dec)
@@ -158,7 +146,7 @@ func (d *Desk) Granted(call *durward.Call, dec *durward.Decision) (durward.Answe
 	sum := sync.OnceValue(func() string { return digest(arguments) })
 	now := d.opt.Now()
 	for _, g := range some {
-		if g.covers(call, &q, arguments, sum, now) {
+		if g.covers(call, &q.Question, arguments, sum, now) {
 			return durward.Answer{Approved: true, Approval: g.ID, By: g.By, Reason: g.Reason, Scope: g.Scope}, true
 		}
 	}

@@ -132,7 +132,7 @@ func (r *rig) ask(ctx context.Context, t *testing.T, c *durward.Call, d *durward
 	defer stop()
 	done = make(chan outcome, 1)
 	go func() {
-		a, err := r.Ask(ctx, c, d)
+		a, err := r.Ask(ctx, c, d, nil)
 		done <- outcome{a, err}
 	}()
 	return <-shown, done
