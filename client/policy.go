@@ -139,14 +139,15 @@ func (c *Client) ExplainPolicy(ctx context.Context, r ExplainRequest) (*Explanat
 
 // AddRule adds a rule to the user's configuration file and takes it into use. A
 // rule that is not sound changes nothing, and is an error of kind Invalid that says
-// what is wrong with it. An id that the file has already is a Conflict.
+// what is wrong with it. An id that the file has already is a Conflict. It takes the
+// approver credential: see [Client.WithToken].
 func (c *Client) AddRule(ctx context.Context, r NewRule) (*PolicyEdit, error) {
 	var e PolicyEdit
 	return &e, c.send(ctx, http.MethodPost, "/api/v1/policy/rules", r, &e)
 }
 
 // SetToolAction writes what happens by default with tools of a server into the
-// user's configuration file and takes it into use.
+// user's configuration file and takes it into use. It takes the approver credential.
 func (c *Client) SetToolAction(ctx context.Context, a ToolAction) (*PolicyEdit, error) {
 	var e PolicyEdit
 	return &e, c.send(ctx, http.MethodPut, "/api/v1/policy/tools", a, &e)

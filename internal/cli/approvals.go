@@ -20,7 +20,7 @@ import (
 
 // approverHelp says in help what an answer takes.
 const approverHelp = `
-Answers take the approver credential: the file approver-token in the state directory
+This takes the approver credential: the file approver-token in the state directory
 of the service, which no client and no sandbox is given. With DURWARD_API, name it in
 DURWARD_API_TOKEN_FILE.
 `
@@ -95,9 +95,18 @@ func approverAPI(ctx context.Context) (*client.Client, error) {
 		return nil, durward.Errorf(durward.NotFound, "", "there is no %s: the service that runs is of another version, or has another state directory", paths.ApproverToken())
 	}
 	if err != nil {
-		return nil, withHint(err, "answers take the approver credential; who may not read it may not answer")
+		return nil, withHint(err, "answers, verdicts about pins and changes of rules take the approver credential; who may not read it may not give them")
 	}
 	return service.WithToken(token)
+}
+
+// rulesAPI returns a client of the service, which is started if none runs, that may
+// change what decides calls.
+func rulesAPI(ctx context.Context, std Streams) (*client.Client, error) {
+	if _, err := connect(ctx, std); err != nil {
+		return nil, err
+	}
+	return approverAPI(ctx)
 }
 
 func runApprovals(ctx context.Context, opt approvalsOptions, std Streams) error {

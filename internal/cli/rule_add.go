@@ -29,7 +29,7 @@ func newRuleAdd(std Streams) *cobra.Command {
 		Short: "Add a rule to your configuration, and prove it",
 		Long: "Add a rule to policy.rules of your configuration file, whose comments and layout stay. The rule is made of flags, or\n" +
 			"read from a FILE with one rule in YAML (- is standard input). It is checked before anything is written, and in use when\n" +
-			"the command returns. Then a call is evaluated, with the arguments of --example, and it is told what decides.\n" + exitHelp,
+			"the command returns. Then a call is evaluated, with the arguments of --example, and it is told what decides.\n" + approverHelp + exitHelp,
 		Example: "  durward rule add no-force-push block --server github --tool 'push_*' \\\n" +
 			"    --when 'mcp.tool.arguments.force == true' --reason 'force pushes need a person' --example '{\"force\": true}'",
 		Args: cobra.RangeArgs(1, 2),
@@ -78,7 +78,7 @@ func runRuleAdd(ctx context.Context, args []string, opt ruleAddOptions, std Stre
 	if opt.example != "" && !json.Valid([]byte(opt.example)) {
 		return usage(fmt.Errorf("--example is no JSON object"))
 	}
-	service, err := connect(ctx, std)
+	service, err := rulesAPI(ctx, std)
 	if err != nil {
 		return err
 	}

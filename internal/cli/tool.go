@@ -31,7 +31,7 @@ func newToolAction(action, short string, std Streams) *cobra.Command {
 		Use:   action + " SERVER TOOL",
 		Short: short,
 		Long: short + ". TOOL is its server's own name, or a pattern with *, ? and [a-z]. Only a rule that matches overrides it,\n" +
-			"of your own layer or of the corp layer: then it is told which one, and the exit status is 5.\n" + exitHelp,
+			"of your own layer or of the corp layer: then it is told which one, and the exit status is 5.\n" + approverHelp + exitHelp,
 		Example: fmt.Sprintf("  durward tool %s github 'push_*'", action),
 		Args:    cobra.ExactArgs(2),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -57,7 +57,7 @@ type toolOutput struct {
 }
 
 func runTool(ctx context.Context, a client.ToolAction, json bool, std Streams) error {
-	service, err := connect(ctx, std)
+	service, err := rulesAPI(ctx, std)
 	if err != nil {
 		return err
 	}

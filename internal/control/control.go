@@ -146,7 +146,7 @@ func (a *api) handler(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller, granted, err := a.opt.Authorize(r)
 		if err == nil {
-			err = granted.permits(rt.scope)
+			err = granted.opens(&rt)
 		}
 		if err == nil {
 			caller.Entrance = durward.EntranceConsole

@@ -57,7 +57,7 @@ func securityScheme() object {
 		"type": "http", "scheme": "bearer",
 		"description": "By TCP; on the unix socket the kernel says who calls, and only the scope approve takes a token. The tokens stand in the state " +
 			"directory: api-token has the scope operate, api-token-read the scope read, and approver-token the scope approve. The first and the last " +
-			"include read, and neither the other. Each operation names the scope that it takes.",
+			"include read, and neither the other. Each operation names the scope that it takes, or those of which one will do.",
 	}
 }
 
@@ -69,7 +69,11 @@ type document struct{ schemas object }
 var pathParameter = regexp.MustCompile(`\{([a-z]+)\}`)
 
 func (d *document) operation(r route) (object, error) {
-	op := object{"operationId": r.id, "summary": r.summary, "security": []any{object{schemeName: []Scope{r.scope}}}}
+	security := []any{object{schemeName: []Scope{r.scope}}}
+	if r.or != "" {
+		security = append(security, object{schemeName: []Scope{r.or}})
+	}
+	op := object{"operationId": r.id, "summary": r.summary, "security": security}
 	if r.stream != "" {
 		op["description"] = r.stream
 	}

@@ -13,6 +13,7 @@ type route struct {
 	method, path string
 	id           string // operationId
 	scope        Scope  // what the caller must be allowed to do
+	or           Scope  // another scope that will do; empty: none
 	summary      string
 	query        []query
 	body         any // zero value of the JSON body's type; nil: none
@@ -29,7 +30,7 @@ type query struct{ name, doc string }
 
 // routes is the whole service API. What only shows needs [Read]; what changes,
 // calls, reads what the caller names, or keeps the service busy needs [Operate].
-// What answers for people needs [Approve].
+// What answers for people, or changes what people are asked, needs [Approve].
 func routes() []route {
 	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), approvalRoutes(), pinRoutes(), policyRoutes())
 }

@@ -14,8 +14,8 @@ type Scope string
 // for something does not grant it, and who grants it does not ask.
 const (
 	Read    Scope = "read"    // look: state, settings, lists, logs
-	Operate Scope = "operate" // change servers and configuration, call tools
-	Approve Scope = "approve" // answer questions about calls; with the approver credential alone
+	Operate Scope = "operate" // change servers, call tools
+	Approve Scope = "approve" // answer questions about calls, and change the rules that ask; with the approver credential alone
 )
 
 // scopeError marks refusals for want of scope: only they are answered with what
@@ -31,6 +31,14 @@ const (
 	errApprove scopeError = "this takes the approver credential (the file approver-token in the state directory), whatever else the caller may do"
 )
 
+// opens returns an error of kind Denied unless s opens a route.
+func (s Scope) opens(rt *route) error {
+	if s != "" && s == rt.or {
+		return nil
+	}
+	return s.permits(rt.scope)
+}
+
 // permits returns an error of kind Denied unless s covers what a route needs. A
 // route without a scope is open to nobody.
 func (s Scope) permits(need Scope) error {
@@ -43,7 +51,7 @@ func (s Scope) permits(need Scope) error {
 	case s == Read && need == Operate:
 		return durward.Errorf(durward.Denied, "", "the token may only read; %w", errOperate)
 	case s == Approve && need == Operate:
-		return durward.Errorf(durward.Denied, "", "the approver credential is for answers alone; %w", errOperate)
+		return durward.Errorf(durward.Denied, "", "the approver credential is for answers and rules alone; %w", errOperate)
 	default:
 		return durward.Errorf(durward.Denied, "", "the caller may not do this")
 	}

@@ -14,7 +14,6 @@ import (
 	"durward/internal/identity"
 	"durward/internal/wire"
 	"durward/internal/yamlx"
-	"durward/ledger"
 	"durward/policy"
 )
 
@@ -138,7 +137,7 @@ func (r *rules) AddRule(ctx context.Context, by durward.Caller, in client.NewRul
 			id = v.Text
 		}
 	}
-	edit, err := r.edit(ctx, changed(&by, "rule add", id), func(file string, data []byte) ([]byte, int, error) {
+	edit, err := r.edit(ctx, &by, "rule add", id, func(file string, data []byte) ([]byte, int, error) {
 		return config.AddRule(file, data, in.Text)
 	})
 	if err != nil {
@@ -158,17 +157,19 @@ func (r *rules) SetTool(ctx context.Context, by durward.Caller, t client.ToolAct
 	if _, err := r.gateway.ServerStderr(t.Server); err != nil {
 		return nil, err
 	}
-	return r.edit(ctx, changed(&by, "tool "+t.Action, t.Server+"/"+t.Tool), func(file string, data []byte) ([]byte, int, error) {
+	return r.edit(ctx, &by, "tool "+t.Action, t.Server+"/"+t.Tool, func(file string, data []byte) ([]byte, int, error) {
 		return config.SetTool(file, data, t.Server, t.Tool, t.Action)
 	})
 }
 
 // edit changes the policy in the user's file and takes it into use.
-func (r *rules) edit(ctx context.Context, c *ledger.Change, change func(file string, data []byte) ([]byte, int, error)) (*client.PolicyEdit, error) {
+func (r *rules) edit(ctx context.Context, by *durward.Caller, what, target string, change func(file string, data []byte) ([]byte, int, error)) (*client.PolicyEdit, error) {
 	s := (*Service)(r)
 	s.changes.Lock()
 	defer s.changes.Unlock()
 	out := &client.PolicyEdit{Old: s.judge.engine.Digest(), File: s.file()}
+	c := changed(by, what, target)
+	c.Who = answerer(by)
 	_, _, err := s.edit(ctx, c, func(file string, data []byte) (after []byte, err error) {
 		after, out.Line, err = change(file, data)
 		return after, err
