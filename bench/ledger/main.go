@@ -4,7 +4,8 @@
 //	go run ./bench/ledger -rows 10000000 -file /var/tmp/big.db    # made once (about 7 GB), then only measured
 //
 // It prints one line a question: us is the median of the rounds with a warm page cache
-// of SQLite, cold_us the first round, by a connection that was just opened. It exits
+// of SQLite, cold_us the first round, by a connection that was just opened, and with
+// -disk disk_us one with nothing of the file in the memory of the system. It exits
 // non-zero when one of them took longer than it may.
 package main
 
@@ -35,6 +36,7 @@ func run() error {
 	file := flag.String("file", "", "the ledger: made if it is not there, and kept; default: a temporary one")
 	rounds := flag.Int("rounds", 5, "times that each question is asked after the first")
 	gate := flag.Bool("gate", true, "fail when a question takes too long")
+	disk := flag.Bool("disk", false, "also ask with nothing of the file in the memory of the system (Linux)")
 	makeOnly := flag.Bool("make", false, "only make the file")
 	reindex := flag.Bool("reindex", false, "make its segments anew first")
 	flag.Parse()
@@ -69,6 +71,11 @@ func run() error {
 	results, err := ledgerfile.Measure(ctx, path, shape, *rounds)
 	if err != nil {
 		return err
+	}
+	if *disk {
+		if err := ledgerfile.MeasureDisk(ctx, path, results); err != nil {
+			return err
+		}
 	}
 	ledgerfile.Print(*rows, results)
 	missed := ledgerfile.Missed(results)

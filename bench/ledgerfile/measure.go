@@ -16,6 +16,9 @@ type Result struct {
 	Cold time.Duration // by a connection that had just been opened, with nothing in its page cache
 	Warm time.Duration // the median of the rounds after that, by the same connection
 	CPU  time.Duration // processor time of a round, which does not depend on what else runs on the machine
+
+	Disk     time.Duration // by a new connection, with nothing of the file in the memory of the system; 0: not measured
+	DiskRead int64         // bytes that were read from the disk for that
 }
 
 // Measure asks all questions, each in so many rounds.
@@ -67,11 +70,43 @@ func measure(ctx context.Context, path string, v View, rounds int) (Result, erro
 	return res, nil
 }
 
+// MeasureDisk asks all questions once more, each when nothing of the file is in the
+// memory of the system, and adds how long that took to the results.
+func MeasureDisk(ctx context.Context, path string, results []Result) error {
+	for i := range results {
+		if err := results[i].disk(ctx, path); err != nil {
+			return fmt.Errorf("%s: %w", results[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (r *Result) disk(ctx context.Context, path string) error {
+	if err := forget(path); err != nil {
+		return err
+	}
+	db, err := sqlite.OpenReader(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer db.Close() //nolint:errcheck // it only read
+	start, before := time.Now(), diskBytes()
+	if _, err := r.Ask(ctx, db); err != nil {
+		return err
+	}
+	r.Disk, r.DiskRead = time.Since(start), diskBytes()-before
+	return nil
+}
+
 // Print prints one line for each result.
 func Print(rows int, results []Result) {
 	for _, r := range results {
-		fmt.Printf("bench-ledger-read rows=%d view=%s us=%d cold_us=%d cpu_us=%d found=%d most_us=%d\n",
+		fmt.Printf("bench-ledger-read rows=%d view=%s us=%d cold_us=%d cpu_us=%d found=%d most_us=%d",
 			rows, r.Name, r.Warm.Microseconds(), r.Cold.Microseconds(), r.CPU.Microseconds(), r.Rows, r.Most.Microseconds())
+		if r.Disk > 0 {
+			fmt.Printf(" disk_us=%d disk_bytes=%d", r.Disk.Microseconds(), r.DiskRead)
+		}
+		fmt.Println()
 	}
 }
 
