@@ -89,10 +89,36 @@ func (r *run) request(ctx context.Context) durward.Decision {
 	}
 	r.collect(stageRequest)
 	d := r.conclude()
-	if d.Action == durward.Allow && !r.dry {
-		r.e.called(r.call, r.now)
+	if !r.dry {
+		r.heard(&d)
 	}
 	return d
+}
+
+// heard notes that something was heard of the session, and has its labels recorded
+// from time to time.
+func (r *run) heard(d *durward.Decision) {
+	var c *conversation
+	if d.Action == durward.Allow {
+		c = r.e.called(r.call, r.now)
+	} else {
+		c = r.e.sessions.find(sessionKey(&r.call.Caller), r.now)
+	}
+	if c == nil {
+		return
+	}
+	c.used.Store(r.now.UnixNano()) // also of a call that is refused: who goes on asking stays marked
+	if labels := c.tell(false, r.now); labels != "" {
+		d.Matches = append(d.Matches, labelsMatch(stageRequest, labels))
+	}
+}
+
+// RuleLabels is what the record calls the rule by which a session got its labels, in
+// the layer builtin. The detail of such a match is all labels that the session has then.
+const RuleLabels = "session.labels"
+
+func labelsMatch(stage, labels string) durward.Match {
+	return durward.Match{Stage: stage, Layer: Builtin.String(), Rule: RuleLabels, Action: "label", Effective: "label", Detection: "info", Detail: labels}
 }
 
 // hold votes for what pins say.
@@ -316,10 +342,7 @@ func (r *run) withheld() []byte {
 // runRules runs the plugins that rules name.
 func (r *run) runRules(ctx context.Context, rules []*rule) {
 	var asked []*rule
-	stage := stagePreprocess
-	if r.result != nil {
-		stage = stagePostprocess
-	}
+	stage := r.pluginStage()
 	for _, rl := range rules {
 		if r.matched(rl, stage) {
 			r.match(rl, stage, rl.act.String())
@@ -329,6 +352,13 @@ func (r *run) runRules(ctx context.Context, rules []*rule) {
 	if len(asked) > 0 {
 		r.runPlugins(ctx, asked)
 	}
+}
+
+func (r *run) pluginStage() string {
+	if r.result != nil {
+		return stagePostprocess
+	}
+	return stagePreprocess
 }
 
 // runPlugins runs the plugins that run on every event (nil), or those that rules name.
@@ -353,8 +383,11 @@ func (r *run) runPlugins(ctx context.Context, asked []*rule) {
 		err = r.keepOut(ctx, kept, names)
 	}
 	r.unseen = r.unseen || err != nil || d.Cause == causeEvaluation
-	if err == nil {
-		err = r.e.mark(&r.call.Caller, labels, r.now)
+	if err == nil && len(labels) > 0 {
+		var tell string
+		if tell, err = r.e.marked(&r.call.Caller, labels, r.now); tell != "" {
+			r.matches = append(r.matches, labelsMatch(r.pluginStage(), tell))
+		}
 	}
 	if err != nil {
 		r.fail(nil, stageRequest, durward.Errorf(durward.KindOf(err), "plugin", "a plugin failed: %w", err))

@@ -65,8 +65,9 @@ func New(opt Options) (*Engine, error) {
 func (e *Engine) Set() *Set { return e.state.Load().set }
 
 // Swap decides every call from now on by another set and other plugins: when it
-// returns, no call begins under the old ones. Counts of limits, hits and labels stay
-// for rules that stayed the same: those with the same layer, id and limit.
+// returns, no call begins under the old ones. Labels stay. Hits and counts of limits stay
+// for rules with the same layer and id, counts if they are of the same things: calls,
+// bytes or approvals, per the same time, by the same keys. How many are permitted may be another number.
 func (e *Engine) Swap(set *Set, plugins Runner) {
 	e.swaps.Lock()
 	defer e.swaps.Unlock()
@@ -78,7 +79,7 @@ func (e *Engine) Swap(set *Set, plugins Runner) {
 			known[r.name()] = i
 		}
 	}
-	kept := make(map[*limiter]bool)
+	kept := make(map[*counts]bool)
 	for i, r := range set.rules {
 		next.hits[i] = new(atomic.Int64)
 		before, ok := known[r.name()]
@@ -89,8 +90,8 @@ func (e *Engine) Swap(set *Set, plugins Runner) {
 			continue
 		}
 		if l := limiterOf(old, before, ok); l != nil && r.limit.same(&l.limit) {
-			next.limiters[i] = l
-			kept[l] = true
+			next.limiters[i] = &limiter{limit: *r.limit, counts: l.counts}
+			kept[l.counts] = true
 			continue
 		}
 		next.limiters[i] = newLimiter(*r.limit, &e.room)
@@ -100,7 +101,7 @@ func (e *Engine) Swap(set *Set, plugins Runner) {
 		return
 	}
 	for _, l := range old.limiters {
-		if l != nil && !kept[l] {
+		if l != nil && !kept[l.counts] {
 			l.close()
 		}
 	}
@@ -127,7 +128,7 @@ func (e *Engine) Mark(caller *durward.Caller, labels ...string) error {
 
 // Labels returns the labels of the session of a caller; they must not be changed.
 func (e *Engine) Labels(caller *durward.Caller) []string {
-	if c := e.sessions.find(sessionKey(caller)); c != nil {
+	if c := e.sessions.find(sessionKey(caller), e.opt.Now()); c != nil {
 		return c.marked()
 	}
 	return nil
@@ -137,12 +138,41 @@ func (e *Engine) mark(caller *durward.Caller, labels []string, now time.Time) er
 	if len(labels) == 0 {
 		return nil
 	}
+	_, err := e.marked(caller, labels, now)
+	return err
+}
+
+// Labelled is a session that has labels.
+type Labelled struct {
+	ID     string // of the session; PRINCIPAL/ENTRANCE for the calls of a principal that belong to none
+	Labels []string
+	Calls  int64     // that were allowed, since the session began or the service started
+	Used   time.Time // when something was heard of it last
+}
+
+// Marked lists the sessions that have labels, in the order of their ids.
+func (e *Engine) Marked() []Labelled { return e.sessions.labelled(e.opt.Now()) }
+
+// Unmark takes all labels from a session. It reports whether there was one of this id
+// that had any.
+func (e *Engine) Unmark(id string) bool {
+	c := e.sessions.find(id, e.opt.Now())
+	return c != nil && c.labels.Swap(nil) != nil
+}
+
+// marked adds labels to the session of a caller. It returns what the record is to say
+// of that: all labels that the session has now; empty if that was said not long ago.
+func (e *Engine) marked(caller *durward.Caller, labels []string, now time.Time) (tell string, err error) {
 	c := e.sessions.get(sessionKey(caller), now)
 	if c == nil {
-		return durward.Errorf(durward.Unavailable, "policy", "the session cannot be marked, because %d sessions are known already and were marked not long ago", e.opt.Sessions)
+		return "", durward.Errorf(durward.Unavailable, "policy", "the session cannot be marked, because %d sessions are known already and were marked not long ago (limits.policy_sessions)", e.opt.Sessions)
 	}
 	c.used.Store(now.UnixNano())
-	return c.mark(labels)
+	added, err := c.mark(labels)
+	if err != nil {
+		return "", err
+	}
+	return c.tell(added, now), nil
 }
 
 // pinOf returns the state of the definition that a call uses; empty where there is none.
@@ -177,7 +207,7 @@ func (e *Engine) eventOf(st *state, call *durward.Call, result []byte, pin PinSt
 	ev.Now = now
 	ev.Caller.Groups = st.set.groups[call.Caller.Principal]
 	ev.Tool.Pinned, ev.Tool.Drifted = pin == PinAccepted, pin == PinChanged
-	if c := e.sessions.find(sessionKey(&call.Caller)); c != nil {
+	if c := e.sessions.find(sessionKey(&call.Caller), now); c != nil {
 		ev.Session.Labels, ev.Session.Calls, ev.Session.Started = c.marked(), int(c.calls.Load()), c.started
 	}
 	return &ev
@@ -200,10 +230,12 @@ func (e *Engine) Count(call *durward.Call, d *durward.Decision) {
 	e.called(call, now)
 }
 
-func (e *Engine) called(call *durward.Call, now time.Time) {
-	if c := e.sessions.get(sessionKey(&call.Caller), now); c != nil {
+func (e *Engine) called(call *durward.Call, now time.Time) *conversation {
+	c := e.sessions.get(sessionKey(&call.Caller), now)
+	if c != nil {
 		c.called(now)
 	}
+	return c
 }
 
 func countedOf(call *durward.Call) *counted {

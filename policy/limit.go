@@ -98,9 +98,10 @@ type counted struct {
 	bytes                            int64
 }
 
-// same reports whether counts for one limit are counts for the other.
+// same reports whether counts for one limit are counts for the other, which may permit
+// more or less.
 func (l *limit) same(other *limit) bool {
-	return l.unit == other.unit && l.n == other.n && l.per == other.per && slices.Equal(l.by, other.by)
+	return l.unit == other.unit && l.per == other.per && slices.Equal(l.by, other.by)
 }
 
 // amount is how much a call uses up.
@@ -115,7 +116,13 @@ func (l *limit) amount(by *counted) int64 {
 // maxSpans spans, and all limiters of an engine share a bound on counters.
 type limiter struct {
 	limit limit
-	room  *room
+	*counts
+}
+
+// counts are those of one rule. They stay when its limit permits more or less from
+// now on.
+type counts struct {
+	room *room
 
 	mu    sync.Mutex               // guards all below
 	byKey map[string]*list.Element // of *counter
@@ -146,7 +153,7 @@ type span struct {
 const maxSpans = 64
 
 func newLimiter(l limit, room *room) *limiter {
-	return &limiter{limit: l, room: room, byKey: make(map[string]*list.Element)}
+	return &limiter{limit: l, counts: &counts{room: room, byKey: make(map[string]*list.Element)}}
 }
 
 // over reports whether n more would be beyond the limit, and after how long it would not.

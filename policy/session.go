@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,8 +15,13 @@ import (
 const (
 	maxLabels     = 32 // of one session
 	maxLabel      = 64 // characters
-	labelledFor   = 24 * time.Hour
 	sessionShards = 16
+
+	// labelledFor is for how long a session keeps its labels without any call.
+	labelledFor = 24 * time.Hour
+	// tellEvery is how often the labels of a session that is in use are recorded at
+	// least, so that who starts need not read more than labelledFor and this.
+	tellEvery = 12 * time.Hour
 )
 
 // sessions knows what sessions were marked with and how much they did. Callers
@@ -40,6 +46,7 @@ type conversation struct {
 	started time.Time
 	calls   atomic.Int64
 	used    atomic.Int64 // unix nanoseconds
+	told    atomic.Int64 // unix nanoseconds: when its labels were recorded last; 0: never
 	labels  atomic.Pointer[[]string]
 }
 
@@ -52,44 +59,79 @@ func newSessions(most int) *sessions {
 	return s
 }
 
+// SessionID is the id by which the session of a caller is known to [Engine.Marked]: that of
+// its session, or PRINCIPAL/ENTRANCE, where it has none.
+func SessionID(c *durward.Caller) string { return sessionKey(c) }
+
 // sessionKey is whose marks a caller shares.
 func sessionKey(c *durward.Caller) string {
 	if c.Session != "" {
 		return string(c.Session)
 	}
-	return "principal " + c.Principal + " by " + string(c.Entrance)
+	return c.Principal + "/" + string(c.Entrance) // no id of a session has a slash
 }
 
 func (s *sessions) shard(key string) *shard {
 	return &s.shards[maphash.String(s.seed, key)%sessionShards]
 }
 
-// find returns the conversation of a key, nil if there is none.
-func (s *sessions) find(key string) *conversation {
+// find returns the conversation of a key; nil if there is none, or nothing was heard
+// of it for longer than marks are kept.
+func (s *sessions) find(key string, now time.Time) *conversation {
 	sh := s.shard(key)
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
 	if at, ok := sh.byKey[key]; ok {
-		return at.Value.(*conversation)
+		if c := at.Value.(*conversation); !c.over(now) {
+			return c
+		}
 	}
 	return nil
+}
+
+// over reports whether nothing was heard of it for longer than marks are kept.
+func (c *conversation) over(now time.Time) bool {
+	return now.Sub(time.Unix(0, c.used.Load())) > labelledFor
 }
 
 // get returns the conversation of a key, and makes it if need be; nil when there is
 // no room, because all that there are were marked not long ago.
 func (s *sessions) get(key string, now time.Time) *conversation {
-	if c := s.find(key); c != nil {
+	if c := s.find(key, now); c != nil {
 		return c
 	}
 	sh := s.shard(key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if at, ok := sh.byKey[key]; ok {
-		return at.Value.(*conversation)
+		if c := at.Value.(*conversation); !c.over(now) {
+			return c
+		}
+		sh.drop(at)
 	}
 	if len(sh.byKey) >= sh.most && !sh.evict(now) {
 		return nil
 	}
+	return sh.add(key, now)
+}
+
+// recall makes the conversation of a key anew after a restart, if need be. What is
+// recalled takes at most half of the room, the latest of it.
+func (s *sessions) recall(key string, now time.Time) *conversation {
+	sh := s.shard(key)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if at, ok := sh.byKey[key]; ok {
+		sh.order.MoveToBack(at)
+		return at.Value.(*conversation)
+	}
+	if oldest := sh.order.Front(); oldest != nil && len(sh.byKey) >= max(sh.most/2, 1) {
+		sh.drop(oldest)
+	}
+	return sh.add(key, now)
+}
+
+func (sh *shard) add(key string, now time.Time) *conversation {
 	c := &conversation{key: key, started: now}
 	c.used.Store(now.UnixNano())
 	sh.byKey[key] = sh.order.PushBack(c)
@@ -100,14 +142,33 @@ func (s *sessions) get(key string, now time.Time) *conversation {
 // than labelledFor.
 func (sh *shard) evict(now time.Time) bool {
 	for at := sh.order.Front(); at != nil; at = at.Next() {
-		c := at.Value.(*conversation)
-		if c.labels.Load() == nil || now.Sub(time.Unix(0, c.used.Load())) > labelledFor {
-			delete(sh.byKey, c.key)
-			sh.order.Remove(at)
+		if c := at.Value.(*conversation); c.labels.Load() == nil || c.over(now) {
+			sh.drop(at)
 			return true
 		}
 	}
 	return false
+}
+
+func (sh *shard) drop(at *list.Element) {
+	delete(sh.byKey, at.Value.(*conversation).key)
+	sh.order.Remove(at)
+}
+
+// labelled lists those with labels.
+func (s *sessions) labelled(now time.Time) (all []Labelled) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.RLock()
+		for key, at := range sh.byKey {
+			if c := at.Value.(*conversation); c.labels.Load() != nil && !c.over(now) {
+				all = append(all, Labelled{ID: key, Labels: c.marked(), Calls: c.calls.Load(), Used: time.Unix(0, c.used.Load())})
+			}
+		}
+		sh.mu.RUnlock()
+	}
+	slices.SortFunc(all, func(a, b Labelled) int { return strings.Compare(a.ID, b.ID) })
+	return all
 }
 
 // forget drops a conversation.
@@ -116,8 +177,7 @@ func (s *sessions) forget(key string) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if at, ok := sh.byKey[key]; ok {
-		delete(sh.byKey, key)
-		sh.order.Remove(at)
+		sh.drop(at)
 	}
 }
 
@@ -135,8 +195,23 @@ func (c *conversation) marked() []string {
 	return nil
 }
 
-// mark adds labels. An error says that there are too many, or which is none.
-func (c *conversation) mark(labels []string) error {
+// tell returns the labels, for the record, if some were added now, or it has said
+// nothing of them for long.
+func (c *conversation) tell(added bool, now time.Time) string {
+	labels := c.marked()
+	if labels == nil || !added && now.Sub(time.Unix(0, c.told.Load())) < tellEvery {
+		return ""
+	}
+	c.told.Store(now.UnixNano())
+	return strings.Join(labels, labelsJoint)
+}
+
+// labelsJoint is what stands between the labels of a session in the record.
+const labelsJoint = ", "
+
+// mark adds labels, and reports whether any is new. An error says that there are too
+// many, or which is none.
+func (c *conversation) mark(labels []string) (added bool, err error) {
 	for {
 		before := c.labels.Load()
 		var now []string
@@ -145,17 +220,20 @@ func (c *conversation) mark(labels []string) error {
 		}
 		for _, label := range labels {
 			if !isLabel(label) {
-				return durward.Errorf(durward.Invalid, "policy", "%q is no label of a session; it must have 1 to %d characters of a-z, 0-9, dot, hyphen and underscore", clip(label), maxLabel)
+				return false, durward.Errorf(durward.Invalid, "policy", "%q is no label of a session; it must have 1 to %d characters of a-z, 0-9, dot, hyphen and underscore", clip(label), maxLabel)
 			}
 			if !slices.Contains(now, label) {
 				now = append(now, label)
 			}
 		}
 		if len(now) > maxLabels {
-			return durward.Errorf(durward.Conflict, "policy", "the session would have %d labels, more than %d", len(now), maxLabels)
+			return false, durward.Errorf(durward.Conflict, "policy", "the session would have %d labels, more than %d", len(now), maxLabels)
 		}
-		if before != nil && len(now) == len(*before) || c.labels.CompareAndSwap(before, &now) {
-			return nil
+		if before != nil && len(now) == len(*before) {
+			return false, nil
+		}
+		if c.labels.CompareAndSwap(before, &now) {
+			return true, nil
 		}
 	}
 }

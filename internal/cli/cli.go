@@ -60,7 +60,7 @@ func newRoot(std Streams) *cobra.Command {
 	root.SetErr(std.Err)
 	root.AddCommand(
 		newServe(std), newStdio(std), newStatus(std), newEvents(std), newServer(std), newTools(std), newCall(std), newCalls(std), newShow(std), newTimeline(std), newStats(std), newLedger(std), newPrompts(std), newResources(std),
-		newApprovals(std), newApprove(std), newDeny(std), newGrants(std), newPins(std),
+		newApprovals(std), newApprove(std), newDeny(std), newGrants(std), newLabels(std), newPins(std),
 		newRule(std), newTool(std), newPolicy(std), newInit(std),
 		newConfig(std), newKeys(std), newImport(std), newInstall(std), newUninstall(std), newDoctor(std), newService(std), newVersion(std), newHelpMan(std),
 	)

@@ -81,6 +81,7 @@ type Options struct {
 	Approvals     Approvals    // default: the routes of approvals say that there is none
 	Pins          Pins         // default: the routes of pins say that there are none
 	Policy        Policy       // default: the routes of policy say that there is none
+	Labels        Labels       // default: the routes of labels say that there is no policy
 	Metrics       http.Handler // of /metrics, for who may read; default: there are none
 	// Watch has f called with what happens until stop is called. f does not block.
 	Watch func(f func(client.Event)) (stop func())

@@ -32,7 +32,7 @@ type query struct{ name, doc string }
 // calls, reads what the caller names, or keeps the service busy needs [Operate].
 // What answers for people, or changes what people are asked, needs [Approve].
 func routes() []route {
-	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), approvalRoutes(), pinRoutes(), policyRoutes())
+	return slices.Concat(serviceRoutes(), serverRoutes(), offerRoutes(), ledgerRoutes(), approvalRoutes(), pinRoutes(), policyRoutes(), labelRoutes())
 }
 
 func serviceRoutes() []route {

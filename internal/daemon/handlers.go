@@ -76,7 +76,7 @@ type authorizer = func(*http.Request) (durward.Caller, control.Scope, error)
 func (s *Service) api(authorize authorizer) http.Handler {
 	return control.New(control.Options{
 		Service: s, Servers: (*servers)(s), Steering: (*steering)(s), Offer: (*offer)(s), Configuration: s, Keys: (*keys)(s),
-		Ledger: (*readings)(s), Custody: (*custody)(s), Approvals: (*approvals)(s), Pins: (*pins)(s), Policy: (*rules)(s),
+		Ledger: (*readings)(s), Custody: (*custody)(s), Approvals: (*approvals)(s), Pins: (*pins)(s), Policy: (*rules)(s), Labels: (*labels)(s),
 		Watch: s.events.watch, Metrics: s.telemetry.ServeMetrics(), Authorize: authorize, Done: s.stopping, Version: s.opt.Version,
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
+	"durward"
 	"durward/gateway"
 	"durward/internal/builtin"
 	"durward/internal/config"
@@ -12,6 +14,7 @@ import (
 	"durward/internal/pin"
 	"durward/internal/plugin"
 	"durward/internal/store/guard"
+	"durward/ledger"
 	"durward/policy"
 )
 
@@ -62,8 +65,37 @@ func (s *Service) openJudge(ctx context.Context) error {
 	if j.engine, err = policy.New(policy.Options{Set: rules, Plugins: plugins, Pins: j.pins, TrustHints: j.trusts}); err != nil {
 		return err
 	}
-	if s.ledger != nil {
-		s.ledger.policy = j.engine.Digest
+	if s.ledger == nil {
+		return nil
+	}
+	s.ledger.policy = j.engine.Digest
+	return s.recall(ctx)
+}
+
+// recall tells who decides what came before the start: a budget for a day is one, and a
+// session keeps its labels, whenever the service was started. The ledger has it all; without
+// one both begin anew.
+func (s *Service) recall(ctx context.Context) error {
+	since, rules := s.judge.engine.Remembers()
+	cleared := map[string]time.Time{} // when somebody last took the labels from a session
+	if err := s.ledger.reader.Changes(ctx, since, changeUnmark, func(at time.Time, id string) { cleared[id] = at }); err != nil {
+		return &LedgerError{Path: s.ledger.path, Err: err}
+	}
+	damaged, err := s.ledger.reader.Past(ctx, since, rules, func(p *ledger.Past) error {
+		if at, ok := cleared[policy.SessionID(&durward.Caller{Principal: p.Principal, Session: p.Session, Entrance: p.Entrance})]; ok && p.Rule == policy.RuleLabels && !p.At.After(at) {
+			return nil
+		}
+		s.judge.engine.Recall(&policy.Past{
+			At: p.Received, Layer: p.Layer, Rule: p.Rule, Effective: p.Effective, Detail: p.Detail, Action: p.Action, Made: p.Made(),
+			Caller: durward.Caller{Principal: p.Principal, Session: p.Session, Entrance: p.Entrance}, Server: p.Server, Tool: p.Tool, Bytes: int64(p.BytesIn),
+		})
+		return nil
+	})
+	if err != nil {
+		return &LedgerError{Path: s.ledger.path, Err: err}
+	}
+	if damaged > 0 {
+		s.log.Warn("some of what counts towards limits cannot be read in the ledger; see: durward ledger verify", "records", damaged)
 	}
 	return nil
 }

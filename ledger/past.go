@@ -1,0 +1,35 @@
+package ledger
+
+import (
+	"time"
+
+	"durward"
+)
+
+// Past is a rule that matched a call, with what there is to know of the call for who
+// counts anew what rules counted.
+type Past struct {
+	Decision
+	Received  time.Time
+	Session   durward.SessionID
+	Principal string
+	Entrance  durward.Entrance
+	Server    string
+	Tool      string // the server's own name
+	Action    durward.Action
+	BytesIn   int
+	Status    durward.Status // empty: it has no outcome
+	Attempts  int
+}
+
+// Made reports whether the call went on, as far as is known.
+func (p *Past) Made() bool {
+	switch p.Status {
+	case durward.StatusRefused, durward.StatusDenied:
+		return false
+	case durward.StatusCancelled, durward.StatusTimeout, durward.StatusError:
+		return p.Attempts > 0
+	default:
+		return true
+	}
+}
