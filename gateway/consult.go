@@ -11,7 +11,7 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
-	"durward/internal/pin"
+	"durward/internal/reveal"
 	"durward/internal/wire"
 )
 
@@ -208,13 +208,13 @@ func approvalForm(p *passage, q *durward.Question) []byte {
 		if rest > 0 {
 			shown = shown[:shownMost]
 		}
-		b.WriteString("\n" + pin.Reveal(string(shown)))
+		b.WriteString("\n" + reveal.Line(string(shown)))
 		if rest > 0 {
 			b.WriteString("\n… and " + strconv.Itoa(rest) + " bytes more")
 		}
 	}
 	if q.Text != "" {
-		b.WriteString("\n\n" + pin.Reveal(q.Text))
+		b.WriteString("\n\n" + reveal.Line(q.Text))
 	}
 	return []byte(`{"mode":"form","message":` + wire.Quote(b.String()) +
 		`,"requestedSchema":{"type":"object","properties":{"approve":{"type":"boolean","title":"Make the call","default":false}},"required":["approve"]}}`)

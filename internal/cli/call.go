@@ -11,6 +11,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/reveal"
 )
 
 type callOptions struct {
@@ -103,11 +104,11 @@ func callHint(ctx context.Context, service *client.Client, tool *client.Item, er
 func showProgress(std Streams, p client.Progress) {
 	switch {
 	case p.Log != nil:
-		note(std, "["+p.Level+"] "+visible(logText(p.Log)))
+		note(std, "["+p.Level+"] "+reveal.Text(logText(p.Log)))
 	case p.Total > 0:
-		note(std, fmt.Sprintf("%3.0f %% %s", 100*p.Progress/p.Total, visible(p.Message)))
+		note(std, fmt.Sprintf("%3.0f %% %s", 100*p.Progress/p.Total, reveal.Text(p.Message)))
 	default:
-		note(std, fmt.Sprintf("%g %s", p.Progress, visible(p.Message)))
+		note(std, fmt.Sprintf("%g %s", p.Progress, reveal.Text(p.Message)))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"durward"
 	"durward/internal/config"
+	"durward/internal/reveal"
 )
 
 type configExplainOptions struct {
@@ -62,7 +63,7 @@ func runConfigExplain(args []string, opt configExplainOptions, std Streams) erro
 		for _, o := range s.Overruled {
 			from += fmt.Sprintf(", overrules %s:%d", o.File, o.Line)
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", s.Path, visible(s.Value), from)
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", s.Path, reveal.Text(s.Value), from)
 	}
 	return table.Flush() // the writer keeps the first error
 }

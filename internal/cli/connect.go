@@ -14,6 +14,7 @@ import (
 	"durward/client"
 	"durward/internal/paths"
 	"durward/internal/private"
+	"durward/internal/reveal"
 )
 
 // connect returns a client of the service, which is started in the background if
@@ -187,5 +188,5 @@ func lastWords(from int64) string {
 	if len(data) > most {
 		data = data[len(data)-most:]
 	}
-	return strings.ToValidUTF8(visible(string(data)), "�")
+	return strings.ToValidUTF8(reveal.Text(string(data)), "�")
 }

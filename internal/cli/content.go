@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"durward"
+	"durward/internal/reveal"
 )
 
 // content is one block of a result, of any kind.
@@ -43,7 +44,7 @@ func printResult(std Streams, raw json.RawMessage, dir string) error {
 		}
 	}
 	for _, m := range r.Messages {
-		if err := printLine(std, paint(std.Out, bold, visible(m.Role)+":")); err != nil {
+		if err := printLine(std, paint(std.Out, bold, reveal.Text(m.Role)+":")); err != nil {
 			return err
 		}
 		if err := printContent(std, m.Content, dir); err != nil {
@@ -76,7 +77,7 @@ func printContent(std Streams, raw json.RawMessage, dir string) error {
 	case c.Type == "resource" && c.Resource != nil:
 		return printContent(std, c.Resource, dir)
 	case c.Type == "resource_link":
-		return printLine(std, visible(strings.TrimSpace(c.Name+"  "+c.URI)))
+		return printLine(std, reveal.Text(strings.TrimSpace(c.Name+"  "+c.URI)))
 	case c.Data != "":
 		return saveContent(std, &c, c.Data, dir)
 	case c.Blob != "":
@@ -92,7 +93,7 @@ func printContent(std Streams, raw json.RawMessage, dir string) error {
 // file gets it as it is.
 func shown(std Streams, text string) string {
 	if isTerminal(std.Out) {
-		return visible(text)
+		return reveal.Text(text)
 	}
 	return text
 }
@@ -114,7 +115,7 @@ func saveContent(std Streams, c *content, data, dir string) error {
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "", "the content cannot be saved: %w", err)
 	}
-	return printLine(std, fmt.Sprintf("%s (%s, %d bytes)", f.Name(), visible(c.MIMEType), len(decoded)))
+	return printLine(std, fmt.Sprintf("%s (%s, %d bytes)", f.Name(), reveal.Text(c.MIMEType), len(decoded)))
 }
 
 // extension is the usual one of a media type. Types that are not known get none

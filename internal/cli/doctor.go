@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"durward"
+	"durward/internal/reveal"
 )
 
 // finding is what one check of the doctor found.
@@ -65,7 +66,7 @@ func printFindings(std Streams, findings []finding) error {
 	colours := map[string]string{levelOK: green, levelWarning: yellow, levelError: red}
 	for _, f := range findings {
 		level := paint(std.Out, colours[f.Level], fmt.Sprintf("%-7s", f.Level))
-		text := strings.ReplaceAll(visible(f.Detail), "\n", "\n          ")
+		text := strings.ReplaceAll(reveal.Text(f.Detail), "\n", "\n          ")
 		if _, err := fmt.Fprintf(std.Out, "%s  %s: %s\n", level, f.Check, text); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"durward"
 	"durward/client"
 	"durward/internal/paths"
+	"durward/internal/reveal"
 )
 
 type eventsOptions struct{ json bool }
@@ -57,7 +58,7 @@ func eventText(out io.Writer, e client.Event) string {
 	case e.Type == client.EventServer && e.Server != nil:
 		return serverEvent(out, e.Server)
 	case e.Type == client.EventLists:
-		return visible(e.List) + ": what is offered changed"
+		return reveal.Text(e.List) + ": what is offered changed"
 	case e.Type == client.EventPins && e.Pins != nil:
 		return heldEvent(e.Pins)
 	case e.Type == client.EventReload && e.Reload != nil && e.Reload.Problem != "":
@@ -67,7 +68,7 @@ func eventText(out io.Writer, e client.Event) string {
 	case e.Type == client.EventLost:
 		return fmt.Sprintf("%d events were lost: they came faster than they were read", e.Lost)
 	}
-	return visible(e.Type) // of a newer service
+	return reveal.Text(e.Type) // of a newer service
 }
 
 func serverEvent(out io.Writer, s *durward.ServerStatus) string {

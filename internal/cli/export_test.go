@@ -7,7 +7,6 @@ var (
 	ReplaceReference = replaceReference
 	SystemdQuote     = systemdQuote
 	ShellQuote       = shellQuote
-	Visible          = visible
 	Extension        = extension
 	Distance         = distance
 	StartService     = startService

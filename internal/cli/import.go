@@ -13,6 +13,7 @@ import (
 	"durward"
 	"durward/internal/clientconf"
 	"durward/internal/paths"
+	"durward/internal/reveal"
 )
 
 type importOptions struct {
@@ -89,7 +90,7 @@ func runImport(args []string, opt importOptions, std Streams) error {
 		_, printed := std.Out.Write(text)
 		return errors.Join(err, printed)
 	}
-	if _, err := fmt.Fprint(std.Out, visible(plan.Text())); err != nil {
+	if _, err := fmt.Fprint(std.Out, reveal.Text(plan.Text())); err != nil {
 		return err
 	}
 	if opt.dryRun || len(plan.Servers) == 0 {

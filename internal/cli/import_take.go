@@ -15,6 +15,7 @@ import (
 	"durward/internal/clientconf"
 	"durward/internal/config"
 	"durward/internal/paths"
+	"durward/internal/reveal"
 	"durward/internal/yamlx"
 )
 
@@ -100,7 +101,7 @@ func answers(plan *clientconf.Plan, std Streams) (map[string]string, error) {
 	}
 	defer d.close()
 	for _, p := range plan.Prompts {
-		line, err := d.line(fmt.Sprintf("%s (%s, for %s; empty: leave it out): ", paint(d.out, bold, p.Name), visible(p.Description), p.Entry), p.Secret)
+		line, err := d.line(fmt.Sprintf("%s (%s, for %s; empty: leave it out): ", paint(d.out, bold, p.Name), reveal.Text(p.Description), p.Entry), p.Secret)
 		switch {
 		case errors.Is(err, io.EOF): // nothing more will be answered
 			return values, nil

@@ -17,6 +17,7 @@ import (
 	"durward/internal/clientconf"
 	"durward/internal/config"
 	"durward/internal/paths"
+	"durward/internal/reveal"
 )
 
 type installOptions struct {
@@ -154,7 +155,7 @@ func applyChange(src clientconf.Source, data []byte, change *clientconf.Change, 
 	if opt.json {
 		return printJSON(std.Out, out)
 	}
-	if _, err := fmt.Fprint(std.Out, visible(change.Diff)); err != nil {
+	if _, err := fmt.Fprint(std.Out, reveal.Text(change.Diff)); err != nil {
 		return err
 	}
 	var err error

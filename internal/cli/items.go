@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"durward/client"
-	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 // description is the first line of what an item says of itself.
@@ -22,14 +22,14 @@ func description(it *client.Item, limit int) string {
 		said.Description = said.Title
 	}
 	text, _, _ := strings.Cut(strings.TrimSpace(said.Description), "\n")
-	return cut(pin.Reveal(strings.TrimSpace(text)), limit)
+	return cut(reveal.Line(strings.TrimSpace(text)), limit)
 }
 
 // printItems lists items, one a line.
 func printItems(w io.Writer, items []client.Item) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for i := range items {
-		_, _ = fmt.Fprintf(table, "  %s\t%s\n", pin.Reveal(items[i].Name), description(&items[i], 80))
+		_, _ = fmt.Fprintf(table, "  %s\t%s\n", reveal.Line(items[i].Name), description(&items[i], 80))
 	}
 	return table.Flush() // the writer keeps the first error
 }

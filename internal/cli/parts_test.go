@@ -78,12 +78,6 @@ func TestUnitFiles(t *testing.T) {
 }
 
 // A foreign text cannot steer the terminal.
-func TestControlCharactersAreNotShown(t *testing.T) {
-	if got := cli.Visible("a\x1b[31mb\x07\u009bc\nd\te\r"); got != "a[31mbc\nd\te" {
-		t.Errorf("%q", got)
-	}
-}
-
 func TestExtensions(t *testing.T) {
 	for in, want := range map[string]string{"image/PNG; x=y": ".png", "text/html": ".bin", "application/x-sh": ".bin", "": ".bin"} {
 		if got := cli.Extension(in); got != want {

@@ -11,6 +11,7 @@ import (
 
 	"durward/client"
 	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 func newPins(std Streams) *cobra.Command {
@@ -93,8 +94,8 @@ func pinRows(pins []client.Pin) [][]cell {
 			state += ", not listed"
 		}
 		rows = append(rows, []cell{
-			{text: p.Server}, {text: state, colour: pinColour(p.State)}, {text: kind}, {text: pin.Reveal(p.Name)},
-			{text: p.Seen.Local().Format(time.DateTime)}, {text: pin.Reveal(p.By)},
+			{text: p.Server}, {text: state, colour: pinColour(p.State)}, {text: kind}, {text: reveal.Line(p.Name)},
+			{text: p.Seen.Local().Format(time.DateTime)}, {text: reveal.Line(p.By)},
 		})
 	}
 	return rows
@@ -172,24 +173,24 @@ func runPinsDiff(ctx context.Context, args []string, opt pinsDiffOptions, std St
 func printDiffs(w io.Writer, diffs *client.PinDiffs) error {
 	for i := range diffs.Diffs {
 		d := &diffs.Diffs[i]
-		title := strings.TrimSpace(d.Server + ": " + d.Kind + " " + pin.Reveal(d.Name))
+		title := strings.TrimSpace(d.Server + ": " + d.Kind + " " + reveal.Line(d.Name))
 		about := d.State
 		if d.Legacy {
 			about += ", as legacy clients are told"
 		}
 		if d.By != "" {
-			about += " by " + pin.Reveal(d.By)
+			about += " by " + reveal.Line(d.By)
 		}
 		if _, err := fmt.Fprintf(w, "%s (%s)\n", paint(w, bold, title), paint(w, pinColour(d.State), about)); err != nil {
 			return err
 		}
 		for _, one := range d.Differences {
-			if _, err := fmt.Fprintln(w, "  "+pin.Reveal(one.Text)); err != nil {
+			if _, err := fmt.Fprintln(w, "  "+reveal.Line(one.Text)); err != nil {
 				return err
 			}
 		}
 		for _, text := range d.Warnings {
-			if _, err := fmt.Fprintln(w, "  "+paint(w, red, "warning: "+pin.Reveal(text))); err != nil {
+			if _, err := fmt.Fprintln(w, "  "+paint(w, red, "warning: "+reveal.Line(text))); err != nil {
 				return err
 			}
 		}
@@ -205,9 +206,9 @@ func printDiffs(w io.Writer, diffs *client.PinDiffs) error {
 func heldEvent(held *client.PinsHeld) string {
 	names := make([]string, 0, len(held.Held))
 	for i := range held.Held {
-		names = append(names, strings.TrimSpace(held.Held[i].Kind+" "+pin.Reveal(held.Held[i].Name)))
+		names = append(names, strings.TrimSpace(held.Held[i].Kind+" "+reveal.Line(held.Held[i].Name)))
 	}
-	text := "server " + pin.Reveal(held.Server) + " changed what it offers; held: " + cut(strings.Join(names, ", "), 200)
+	text := "server " + reveal.Line(held.Server) + " changed what it offers; held: " + cut(strings.Join(names, ", "), 200)
 	if held.More > 0 {
 		text += fmt.Sprintf(" and %d more", held.More)
 	}

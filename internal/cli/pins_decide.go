@@ -11,6 +11,7 @@ import (
 	"durward"
 	"durward/client"
 	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 type pinsDecideOptions struct {
@@ -75,7 +76,7 @@ func runPinsDecide(ctx context.Context, server string, names []string, opt pinsD
 	for i := range decided {
 		line := done + " " + decided[i].Kind
 		if decided[i].Name != "" {
-			line += " " + pin.Reveal(decided[i].Name)
+			line += " " + reveal.Line(decided[i].Name)
 		}
 		if _, err := fmt.Fprintln(std.Out, line); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/reveal"
 )
 
 func newServer(std Streams) *cobra.Command {
@@ -39,7 +40,7 @@ func printServer(std Streams, s *client.Server) error {
 		return err
 	}
 	for _, text := range details(st) {
-		if _, err := fmt.Fprintln(std.Out, "  "+visible(text)); err != nil {
+		if _, err := fmt.Fprintln(std.Out, "  "+reveal.Text(text)); err != nil {
 			return err
 		}
 	}
@@ -49,7 +50,7 @@ func printServer(std Streams, s *client.Server) error {
 // printSettings shows what the configuration says of a server.
 func printSettings(w io.Writer, name string, settings []client.Setting) error {
 	for _, s := range settings {
-		if _, err := fmt.Fprintf(w, "  %s: %s\n", strings.TrimPrefix(s.Path, "servers."+name+"."), visible(s.Value)); err != nil {
+		if _, err := fmt.Fprintf(w, "  %s: %s\n", strings.TrimPrefix(s.Path, "servers."+name+"."), reveal.Text(s.Value)); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"durward"
 	"durward/client"
 	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 // mostExplained bounds for how many tools it is told what the rules say.
@@ -59,7 +60,7 @@ func acceptServer(ctx context.Context, service *client.Client, added *client.Ser
 // could not is no failure of adding the server.
 func accepted(ctx context.Context, name string) string {
 	why := func(err error) string {
-		return fmt.Sprintf("what it offers was not accepted: %s; see: durward pins diff %s", visible(err.Error()), name)
+		return fmt.Sprintf("what it offers was not accepted: %s; see: durward pins diff %s", reveal.Text(err.Error()), name)
 	}
 	service, err := approverAPI(ctx)
 	if err != nil {
@@ -126,7 +127,7 @@ func warningsOf(ctx context.Context, service *client.Client, server string) []st
 	for i := range diffs.Diffs {
 		d := &diffs.Diffs[i]
 		for _, text := range d.Warnings {
-			all = append(all, strings.TrimSpace(d.Kind+" "+pin.Reveal(d.Name))+": "+pin.Reveal(text))
+			all = append(all, strings.TrimSpace(d.Kind+" "+reveal.Line(d.Name))+": "+reveal.Line(text))
 		}
 	}
 	return all
@@ -144,7 +145,7 @@ func printTools(ctx context.Context, service *client.Client, w io.Writer, tools 
 			}
 		}
 		rows = append(rows, []cell{
-			{text: "  " + pin.Reveal(t.Name)}, {text: risk, colour: riskColour(risk)}, {text: would}, {text: description(t, 80)},
+			{text: "  " + reveal.Line(t.Name)}, {text: risk, colour: riskColour(risk)}, {text: would}, {text: description(t, 80)},
 		})
 	}
 	return newTable(w).print(rows)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"durward/internal/reveal"
 )
 
 type serverLogsOptions struct {
@@ -50,6 +52,6 @@ func runServerLogs(ctx context.Context, name string, opt serverLogsOptions, std 
 		note(std, name+" wrote nothing to its stderr")
 		return nil
 	}
-	_, err = io.WriteString(std.Out, visible(logs.Stderr)+"\n")
+	_, err = io.WriteString(std.Out, reveal.Text(logs.Stderr)+"\n")
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/reveal"
 )
 
 type showOptions struct {
@@ -132,7 +133,7 @@ func (f foreign) Write(p []byte) (int, error) {
 	if !isTerminal(f.out) {
 		return f.out.Write(p)
 	}
-	if _, err := io.WriteString(f.out, visible(string(p))); err != nil {
+	if _, err := io.WriteString(f.out, reveal.Text(string(p))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -151,7 +152,7 @@ func printStory(std Streams, s *client.CallStory) error {
 	preview(&out, c, "request", c.Request, c.RequestBody, c.BytesIn)
 	preview(&out, c, "response", c.Response, c.ResponseBody, c.BytesOut)
 	if c.Error != "" {
-		out.WriteString("\nerror:\n" + visible(c.Error) + "\n")
+		out.WriteString("\nerror:\n" + reveal.Text(c.Error) + "\n")
 	}
 	for _, d := range s.Decisions {
 		fmt.Fprintf(&out, "\ndecision %s  %s %s %s → %s %s %s", stamp(d.At), inline(d.Stage), inline(d.Layer), inline(d.Rule), inline(d.Effective), inline(d.Detection), inline(d.Detail))
@@ -225,5 +226,5 @@ func preview(out *strings.Builder, c *client.CallRecord, which, text, digest str
 	case !whole(text, length):
 		out.WriteString("; only its beginning was kept")
 	}
-	out.WriteString(":\n" + visible(text) + "\n")
+	out.WriteString(":\n" + reveal.Text(text) + "\n")
 }

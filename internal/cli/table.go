@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"durward/internal/reveal"
 )
 
 // cell is one value in a table. Its text may be foreign.
@@ -80,15 +82,8 @@ func (t *table) line(row []cell) string {
 	return strings.TrimRight(out.String(), " ")
 }
 
-// inline is a foreign text on one line, without what steers terminals.
+// inline is a foreign text on one line, with everything visible in it. Where its
+// lines ended is a space, since that is no news in a table.
 func inline(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069': // they turn the direction of what follows
-			return -1
-		}
-		return r
-	}, visible(text))
+	return reveal.Line(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"durward"
+	"durward/internal/reveal"
 )
 
 // isTerminal reports whether a stream is a terminal.
@@ -81,7 +82,7 @@ func firstLine(text string, limit int) string {
 	if i := strings.IndexAny(text, "\r\n"); i >= 0 {
 		text = text[:i]
 	}
-	return cut(visible(text), limit)
+	return cut(reveal.Text(text), limit)
 }
 
 func cut(text string, limit int) string {
@@ -89,15 +90,4 @@ func cut(text string, limit int) string {
 		return string(runes[:limit-1]) + "…"
 	}
 	return text
-}
-
-// visible takes control characters out of a foreign text, so that it cannot steer
-// the terminal; line ends and tabs stay.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
 }

@@ -9,6 +9,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/reveal"
 )
 
 type listOptions struct {
@@ -96,19 +97,19 @@ func printItem(std Streams, it *client.Item, asJSON bool) error {
 	if err := json.Unmarshal(it.Raw, &said); err != nil {
 		return durward.Errorf(durward.Invalid, it.Name, "the server lists it in a form that cannot be read: %w", err)
 	}
-	_, err := fmt.Fprintf(std.Out, "%s\n  server  %s, where it is called %s\n", paint(std.Out, bold, visible(it.Name)), it.Server, visible(it.Native))
+	_, err := fmt.Fprintf(std.Out, "%s\n  server  %s, where it is called %s\n", paint(std.Out, bold, reveal.Text(it.Name)), it.Server, reveal.Text(it.Native))
 	if err == nil && it.Risk != "" {
 		_, err = fmt.Fprintf(std.Out, "  risk    %s\n", it.Risk)
 	}
 	if err == nil && said.Description != "" {
-		_, err = fmt.Fprintf(std.Out, "\n%s\n", visible(said.Description))
+		_, err = fmt.Fprintf(std.Out, "\n%s\n", reveal.Text(said.Description))
 	}
 	for _, part := range []struct {
 		title string
 		raw   json.RawMessage
 	}{{"input", said.Input}, {"output", said.Output}, {"arguments", said.Arguments}} {
 		if err == nil && part.raw != nil {
-			_, err = fmt.Fprintf(std.Out, "\n%s: %s\n", part.title, visible(indented(part.raw)))
+			_, err = fmt.Fprintf(std.Out, "\n%s: %s\n", part.title, reveal.Text(indented(part.raw)))
 		}
 	}
 	return err

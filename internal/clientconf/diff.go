@@ -8,13 +8,11 @@ import (
 	"strings"
 
 	"durward/internal/clientconf/syntax"
+	"durward/internal/lcs"
 )
 
-// Bounds of a difference that is shown.
-const (
-	diffContext = 3
-	diffSearch  = 2000 // lines that are compared one by one; beyond, a region is shown as a whole
-)
+// diffContext is how many lines are shown around those that differ.
+const diffContext = 3
 
 // diffText renders the difference of two versions of a file in the unified
 // form, with secrets masked. It is empty if there is none.
@@ -82,64 +80,24 @@ func splitLines(data []byte) []string {
 	return out
 }
 
-// compare finds the lines that differ. Most files differ in one region, so equal
-// ends are taken off first.
+// compare finds the lines that differ.
 func compare(a, b []string) []lineOp {
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
 	var out []lineOp
-	for i := range head {
-		out = append(out, lineOp{' ', a[i], i, i})
-	}
-	out = append(out, middle(a[head:len(a)-tail], b[head:len(b)-tail], head)...)
-	for i := range tail {
-		x, y := len(a)-tail+i, len(b)-tail+i
-		out = append(out, lineOp{' ', a[x], x, y})
-	}
-	return out
-}
-
-// middle finds a longest common subsequence by the table of its lengths.
-func middle(a, b []string, at int) []lineOp {
-	var out []lineOp
-	i, j := 0, 0
-	gone := func() { out = append(out, lineOp{'-', a[i], at + i, at + j}); i++ }
-	came := func() { out = append(out, lineOp{'+', b[j], at + i, at + j}); j++ }
-	if len(a) <= diffSearch && len(b) <= diffSearch {
-		width := len(b) + 1
-		common := make([]uint16, (len(a)+1)*width)
-		for x := len(a) - 1; x >= 0; x-- {
-			for y := len(b) - 1; y >= 0; y-- {
-				if a[x] == b[y] {
-					common[x*width+y] = common[(x+1)*width+y+1] + 1
-				} else {
-					common[x*width+y] = max(common[(x+1)*width+y], common[x*width+y+1])
-				}
+	for _, r := range lcs.Compare(a, b) {
+		x, y := r.A, r.B
+		for range r.N {
+			op := lineOp{kind: byte(r.Kind), a: x, b: y}
+			if r.Kind == lcs.New {
+				op.text = b[y]
+			} else {
+				op.text = a[x]
+				x++
 			}
-		}
-		for i < len(a) && j < len(b) {
-			switch {
-			case a[i] == b[j]:
-				out = append(out, lineOp{' ', a[i], at + i, at + j})
-				i, j = i+1, j+1
-			case common[(i+1)*width+j] >= common[i*width+j+1]:
-				gone()
-			default:
-				came()
+			if r.Kind != lcs.Gone {
+				y++
 			}
+			out = append(out, op)
 		}
-	}
-	for i < len(a) {
-		gone()
-	}
-	for j < len(b) {
-		came()
 	}
 	return out
 }

@@ -9,6 +9,7 @@ import (
 	"durward/client"
 	"durward/internal/control"
 	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 // pins are what is known of the definitions of servers, for the service API.
@@ -110,7 +111,7 @@ func (p *pins) Decide(ctx context.Context, by durward.Caller, in client.PinVerdi
 	err := p.judge.pins.Decide(ctx, v, func(e pin.Effect) error {
 		c := changed(&by, what, in.Server)
 		c.Who, c.OldHash, c.NewHash = v.By, e.Old, e.New
-		c.Detail = clipDetail(pin.Reveal(strings.Join(e.Names, ", ")))
+		c.Detail = clipDetail(reveal.Line(strings.Join(e.Names, ", ")))
 		return s.record(ctx, c)
 	})
 	if err != nil {

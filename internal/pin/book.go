@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"durward"
+	"durward/internal/reveal"
 )
 
 // Options configure a Book.
@@ -195,7 +196,7 @@ func (b *Book) Observe(s durward.Surface) {
 	b.mu.Unlock()
 	if len(e.holds) > 0 {
 		b.opt.Log.Warn("a server changed what it offers; the change is held until somebody accepts it",
-			"server", s.Server, "held", len(e.holds), "first", Reveal(e.holds[0].Kind+" "+clip(e.holds[0].Name, shownName)), "see", "durward pins diff "+s.Server)
+			"server", s.Server, "held", len(e.holds), "first", reveal.Line(e.holds[0].Kind+" "+clip(e.holds[0].Name, shownName)), "see", "durward pins diff "+s.Server)
 		b.opt.Held(s.Server, e.holds)
 	}
 }

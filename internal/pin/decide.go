@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"durward"
+	"durward/internal/reveal"
 )
 
 // Choice names one definition that somebody looked at.
@@ -77,12 +78,12 @@ func (e *edition) decide(c Choice, v *Verdict) error {
 	old := e.server.things[key]
 	op := "pins of " + v.Server
 	if old == nil {
-		return durward.Errorf(durward.NotFound, op, "the server never offered a %s %s; see: durward pins list %s", c.Kind, Reveal(clip(c.Name, shownName)), v.Server)
+		return durward.Errorf(durward.NotFound, op, "the server never offered a %s %s; see: durward pins list %s", c.Kind, reveal.Line(clip(c.Name, shownName)), v.Server)
 	}
 	next := &thing{forms: append([]form(nil), old.forms...)}
 	f := next.find(c.Hash)
 	if f == nil {
-		return durward.Errorf(durward.Conflict, op, "the %s %s is another one than the one that was looked at; look again: durward pins diff %s", c.Kind, Reveal(clip(c.Name, shownName)), v.Server)
+		return durward.Errorf(durward.Conflict, op, "the %s %s is another one than the one that was looked at; look again: durward pins diff %s", c.Kind, reveal.Line(clip(c.Name, shownName)), v.Server)
 	}
 	f.state, f.decided, f.by = Rejected, e.now, v.By
 	if v.Accept {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"durward/internal/reveal"
 	"durward/internal/wire"
 )
 
@@ -287,7 +288,7 @@ func scalars(list []any) bool {
 func pointer(path []string) string {
 	var b strings.Builder
 	for _, p := range path {
-		b.WriteString("/" + Reveal(clip(strings.NewReplacer("~", "~0", "/", "~1").Replace(p), shownName)))
+		b.WriteString("/" + reveal.Line(clip(strings.NewReplacer("~", "~0", "/", "~1").Replace(p), shownName)))
 	}
 	return b.String()
 }

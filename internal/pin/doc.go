@@ -12,6 +12,6 @@
 // configured anew under the same name is compared with what that name offered.
 //
 // [Book.Observe] takes what a server lists, [Book.Pin] answers from memory without
-// a lock, [Differences] says in words what changed, and [Reveal] makes visible what
-// a terminal would hide.
+// a lock, and [Differences] says in words what changed, with package reveal for what a
+// terminal would hide.
 package pin

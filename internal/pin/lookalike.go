@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"durward/internal/reveal"
 )
 
 // LookAlike is a word that looks like another one in plain letters.
@@ -17,7 +19,7 @@ type LookAlike struct {
 
 // String says so in words that are safe to show.
 func (l LookAlike) String() string {
-	return fmt.Sprintf("%q is not %q: %s", Reveal(l.Word), l.Plain, l.Letters)
+	return fmt.Sprintf("%q is not %q: %s", reveal.Line(l.Word), l.Plain, l.Letters)
 }
 
 // maxLookAlikes bounds how many words of one text are told.
@@ -33,7 +35,7 @@ const maxLookAlikes = 10
 // common typefaces draw like Latin ones; forms of letters come from compatibility
 // decomposition (NFKC).
 func LookAlikes(text string) []LookAlike {
-	if plain(text) {
+	if reveal.ASCII(text) {
 		return nil
 	}
 	var found []LookAlike
@@ -51,7 +53,7 @@ func LookAlikes(text string) []LookAlike {
 
 // lookAlike judges one word.
 func lookAlike(word string, native map[*unicode.RangeTable]bool) (LookAlike, bool) {
-	if plain(word) {
+	if reveal.ASCII(word) {
 		return LookAlike{}, false
 	}
 	var looks, letters strings.Builder

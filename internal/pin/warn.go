@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"durward/internal/reveal"
 	"durward/internal/wire"
 )
 
@@ -57,7 +58,7 @@ func (w *warner) walk(path []string, v any) {
 }
 
 func (w *warner) text(what, text string) {
-	switch n := Hidden(text); {
+	switch n := reveal.Hidden(text); {
 	case n == 1:
 		w.add(what + " holds a hidden character")
 	case n > 1:

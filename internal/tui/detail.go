@@ -10,7 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"durward/client"
-	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 // kind is how a line looks.
@@ -47,7 +47,7 @@ func detailLines(d *client.ApprovalDetail) []line {
 	var out []line
 	field := func(name, text string) {
 		if text != "" {
-			out = append(out, line{pad(name, 10) + pin.Reveal(text), plain})
+			out = append(out, line{pad(name, 10) + reveal.Line(text), plain})
 		}
 	}
 	field("call", calledFully(&d.Approval))
@@ -78,12 +78,12 @@ func holds(a *client.Approval) string {
 }
 
 func changeLines(c *client.ArgumentChange) []line {
-	out := []line{{"  " + pin.Reveal(c.Path) + "  (" + pin.Reveal(c.Rule) + ")", plain}}
+	out := []line{{"  " + reveal.Line(c.Path) + "  (" + reveal.Line(c.Rule) + ")", plain}}
 	if c.Old != nil {
-		out = append(out, line{"  - " + pin.Reveal(string(c.Old)), removed})
+		out = append(out, line{"  - " + reveal.Line(string(c.Old)), removed})
 	}
 	if c.New != nil {
-		out = append(out, line{"  + " + pin.Reveal(string(c.New)), added})
+		out = append(out, line{"  + " + reveal.Line(string(c.New)), added})
 	}
 	return out
 }
@@ -93,15 +93,15 @@ func argumentLines(d *client.ApprovalDetail) []line {
 		return []line{{"without arguments", title}}
 	}
 	out := []line{{"arguments, " + strconv.Itoa(len(d.Arguments)) + " bytes", title}}
-	if n := pin.Hidden(string(d.Arguments)); n > 0 {
+	if n := reveal.Hidden(string(d.Arguments)); n > 0 {
 		out = append(out, line{strconv.Itoa(n) + " characters in them are invisible, or look like others; they stand there as <U+…>", warning})
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, d.Arguments, "", "  "); err != nil {
-		return append(out, line{pin.Reveal(string(d.Arguments)), plain})
+		return append(out, line{reveal.Line(string(d.Arguments)), plain})
 	}
 	for _, text := range strings.Split(pretty.String(), "\n") {
-		out = append(out, line{pin.Reveal(text), plain})
+		out = append(out, line{reveal.Line(text), plain})
 	}
 	return out
 }

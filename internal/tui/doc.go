@@ -4,7 +4,7 @@
 //
 // What is shown comes from agents and servers, so nothing of it reaches the terminal
 // as it is: characters that nobody would see, or that steer the terminal, are
-// written out ([pin.Reveal]). And an answer is for what was seen: a question that
+// written out ([reveal.Line]). And an answer is for what was seen: a question that
 // only just came up under the cursor is not answered, and one whose end was not
 // shown is not approved, without a second press.
 package tui

@@ -9,7 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"durward/client"
-	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 // justNow is how long a question must have been on the screen before a key answers
@@ -175,7 +175,7 @@ func (m *model) answered(msg answeredMsg) {
 }
 
 // say shows a line of text, which may be foreign.
-func (m *model) say(warn bool, text string) { m.note, m.warned = pin.Reveal(text), warn }
+func (m *model) say(warn bool, text string) { m.note, m.warned = reveal.Line(text), warn }
 
 // look notes how much of the pane was on the screen.
 func (m *model) look() {
@@ -191,7 +191,7 @@ func (m *model) lay() {
 	m.pane, m.seen = nil, 0
 	switch {
 	case m.failed != nil:
-		m.pane = wrap([]line{{pin.Reveal(m.failed.Error()), warning}}, m.width)
+		m.pane = wrap([]line{{reveal.Line(m.failed.Error()), warning}}, m.width)
 	case m.detail != nil:
 		m.pane = wrap(detailLines(m.detail), m.width)
 	}

@@ -9,7 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"durward"
-	"durward/internal/pin"
+	"durward/internal/reveal"
 )
 
 // The rows of the screen besides list and pane: the title, the head of the list, the
@@ -103,14 +103,14 @@ func (m *model) listRows() []string {
 func (m *model) row(cells ...string) string {
 	var out []string
 	for i, width := range columns(m.width) {
-		out = append(out, pad(pin.Reveal(cells[i]), width))
+		out = append(out, pad(reveal.Line(cells[i]), width))
 	}
 	return pad(strings.Join(out, "  "), m.width)
 }
 
 func (m *model) emptyRow() string {
 	if m.ended != nil {
-		return styleOf(warning).Render(pad("The service does not answer; it is asked again: "+pin.Reveal(m.ended.Error()), m.width))
+		return styleOf(warning).Render(pad("The service does not answer; it is asked again: "+reveal.Line(m.ended.Error()), m.width))
 	}
 	return styleOf(faint).Render(pad("It is shown here, with a bell, when something does.", m.width))
 }
