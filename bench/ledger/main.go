@@ -37,6 +37,7 @@ func run() error {
 	rounds := flag.Int("rounds", 5, "times that each question is asked after the first")
 	gate := flag.Bool("gate", true, "fail when a question takes too long")
 	disk := flag.Bool("disk", false, "also ask with nothing of the file in the memory of the system (Linux)")
+	only := flag.String("only", "", "ask only questions with this in their name")
 	makeOnly := flag.Bool("make", false, "only make the file")
 	reindex := flag.Bool("reindex", false, "make its segments anew first")
 	flag.Parse()
@@ -52,7 +53,7 @@ func run() error {
 		defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 		path = filepath.Join(dir, "ledger.db")
 	}
-	shape := ledgerfile.Shape{Rows: *rows, Days: *days, Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
+	shape := ledgerfile.Shape{Rows: *rows, Days: *days, Only: *only, Until: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := create(ctx, path, shape); err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"durward/internal/store/sqlite"
@@ -36,6 +37,9 @@ func Measure(ctx context.Context, path string, s Shape, rounds int) ([]Result, e
 	}
 	var results []Result
 	for _, v := range views {
+		if !strings.Contains(v.Name, s.Only) {
+			continue
+		}
 		res, err := measure(ctx, path, v, rounds)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", v.Name, err)

@@ -13,6 +13,7 @@ type Shape struct {
 	Days  int            // over which they are spread evenly; default 30
 	Until time.Time      // when the last one came; default: now
 	Batch int            // records of a link; default 2,000
+	Only  string         // ask only questions with this in their name; "": all
 	Done  func(rows int) // told how far it is, now and then; may be nil
 }
 

@@ -148,8 +148,11 @@ const (
 //	SEARCH s USING INDEX session_starts_sandbox (sandbox=?)
 //	SEARCH c USING COVERING INDEX sqlite_autoindex_callers_1 (session=?)
 const (
-	ofSession = "i.caller IN (SELECT id FROM callers WHERE session = ?)"
-	ofSandbox = "i.caller IN (SELECT c.id FROM session_starts s CROSS JOIN callers c ON c.session = s.id WHERE s.sandbox = ? AND s.sandbox <> '')"
+	ofSession = "i.caller IN (" + sessionCallers + ")"
+	ofSandbox = "i.caller IN (" + sandboxCallers + ")"
+
+	sessionCallers = "SELECT id FROM callers WHERE session = ?"
+	sandboxCallers = "SELECT c.id FROM session_starts s CROSS JOIN callers c ON c.session = s.id WHERE s.sandbox = ? AND s.sandbox <> ''"
 )
 
 // join adds a table, unless it is there.

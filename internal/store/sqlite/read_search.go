@@ -157,15 +157,21 @@ func (s *search) sorted(err error) error {
 // spans opens a cursor on what is known of the segments of a table as wholes. A file
 // whose segments are of another version is read as if it had none.
 func (v *view) spans(st stream) (*segmentCursor, error) {
-	version, err := v.blob(0)
+	other, err := v.otherVersion()
 	if err != nil {
 		return nil, err
 	}
 	newest := int64(1<<keySeqBits - 1)
-	if len(version) != 1 || version[0] != segmentsVersion {
+	if other {
 		newest = -1
 	}
 	return v.segments(0, st, fieldSpan, 0, newest)
+}
+
+// otherVersion reports whether the segments are of another version than ours.
+func (v *view) otherVersion() (bool, error) {
+	version, err := v.blob(0)
+	return len(version) != 1 || version[0] != segmentsVersion, err
 }
 
 // floorOf returns the seq of the oldest row of a table.
@@ -191,42 +197,6 @@ func tableOf(st stream) string {
 	default:
 		return "notes"
 	}
-}
-
-// tailStep is how many records are looked through by one step of a query: between two
-// steps a question can be given up.
-const tailStep = 32 << 10
-
-// readTail looks through the rows that are in no segment.
-func (s *search) readTail(last int64) error {
-	return s.eachTail(s.tail, last, func(row []value) error {
-		p := point{}
-		p.seq, _ = row[0].(int64)
-		p.at, _ = row[1].(int64)
-		if s.matches(p) {
-			s.found.add(p)
-		}
-		return nil
-	})
-}
-
-// eachTail calls f for the rows of a query that come after a segment.
-func (s *search) eachTail(query string, last int64, f func(row []value) error) error {
-	newest, err := s.number("SELECT max(seq) FROM " + tableOf(s.stream))
-	if err != nil {
-		return err
-	}
-	last = max(last, s.floor-1)
-	args := append(slices.Clone(s.from.args), nil, nil)
-	for newest > last {
-		from := max(last, newest-tailStep)
-		args[len(args)-2], args[len(args)-1] = from, newest
-		if err := s.eachOf(s.ctx, query, f, args...); err != nil {
-			return err
-		}
-		newest = from
-	}
-	return nil
 }
 
 // segment looks through one segment. over says that no older one can have anything.
