@@ -61,7 +61,8 @@ type passage struct {
 	in     *exchange.Inbound
 	serve  handler
 	to     target
-	way    way // set when it goes to a server
+	way    way   // set when it goes to a server
+	lost   error // why it goes nowhere; nil: it goes somewhere
 	deaf   deaf
 	screen screen
 	sent   int       // how often it was handed to a server
@@ -92,6 +93,7 @@ func (g *Gateway) open(ctx context.Context, in *exchange.Inbound) (context.Conte
 	g.begun(p)
 	ctx = g.trace(ctx, p)
 	if err := g.resolve(ctx, p); err != nil {
+		p.lost = err
 		p.serve = func(context.Context, *passage, exchange.Stream) exchange.Reply { return exchange.Fail(err) }
 		return ctx, p
 	}

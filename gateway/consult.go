@@ -40,6 +40,8 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 	case d.Action != durward.Ask || d.Question == nil || g.approver == nil:
 		p.refused = durward.StatusRefused
 		return g.refuse(p, d), true
+	case p.lost != nil: // nobody is asked about what cannot be done
+		return exchange.Fail(p.lost), true
 	}
 	s, expired, err := g.openState(p)
 	switch {

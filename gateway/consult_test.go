@@ -234,3 +234,18 @@ func TestAnApprovalHoldsForTheRoundsOfItsCall(t *testing.T) {
 		}
 	}
 }
+
+// Nobody is asked about a call that cannot be made.
+func TestNobodyIsAskedAboutWhatIsNotThere(t *testing.T) {
+	d := &desk{answer: durward.Answer{Approved: true}}
+	r := d.start(t, gateway.Options{})
+	for era, c := range r.clients(t, "/mcp") {
+		d.taken()
+		if a := call(t, c, "h__nothing", `{}`); a.Code() != wire.CodeInvalidParams {
+			t.Errorf("%s: %s %s", era, a.Msg.Result, a.Msg.Error)
+		}
+		if got := d.taken(); !strings.HasSuffix(got, "intent ask\noutcome error") {
+			t.Errorf("%s: %s", era, got)
+		}
+	}
+}

@@ -16,8 +16,9 @@ type Decider interface {
 	DecideResult(ctx context.Context, call *durward.Call, result []byte) (durward.Decision, error)
 	// Visible reports whether something is listed for the caller: false for what
 	// Decide would block whatever the arguments are. call has the method that uses
-	// what is listed (tools/call, prompts/get, resources/read) and no params. It may
-	// correct call.Risk as Decide does.
+	// what is listed (tools/call, prompts/get, resources/read) and no params, and for a
+	// resource template no name: which URI is read is open. It may correct call.Risk as
+	// Decide does.
 	Visible(caller *durward.Caller, call *durward.Call) bool
 }
 

@@ -148,6 +148,9 @@ func (g *Gateway) riskOf(call *durward.Call, use string, e *catalog.Entry) (durw
 	would := *call
 	would.Method, would.Params, would.Arguments = use, nil, nil
 	would.Server, would.Name, would.FullName, would.Risk, would.Tool = e.Server, e.Name, e.Offered, e.Risk, e.Tool
+	if e.Kind == catalog.Template { // its URI is not one that is read
+		would.Name, would.FullName = "", ""
+	}
 	visible := g.decider.Visible(&would.Caller, &would)
 	return would.Risk, visible
 }

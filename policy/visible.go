@@ -1,11 +1,14 @@
 package policy
 
-import "durward"
+import (
+	"durward"
+	"durward/internal/wire"
+)
 
 // Visible reports whether something is listed for a caller: false for what Decide
 // would block whatever the arguments are. Conditions on what only a call has
 // (arguments, labels, its id) count as "may match", and so do limits. call has the method that
-// uses what is listed and no params; call.Tool, if it is known, decides about annotations and pins; call.Risk is corrected.
+// uses what is listed and no params, of a resource template no name either; call.Tool, if it is known, decides about annotations and pins; call.Risk is corrected.
 func (e *Engine) Visible(caller *durward.Caller, call *durward.Call) bool {
 	st := e.state.Load()
 	would := *call
@@ -57,6 +60,9 @@ func (l *listing) judge(r *rule) verdict {
 		if !l.made {
 			l.made = true
 			l.act.reset(l.e.eventOf(l.st, l.call, nil, l.pin, now), true)
+			if l.call.Method == wire.MethodResourcesRead && l.call.Name == "" {
+				l.act.hide(fieldResourceURI) // a template: what is read depends on how it is filled in
+			}
 			if l.unsure {
 				for _, f := range []field{fieldServerRisk, fieldToolRisk, fieldToolAnnotations, fieldToolPinned, fieldToolDrifted, fieldToolSchemaHash} {
 					l.act.hide(f)
