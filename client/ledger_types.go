@@ -78,7 +78,7 @@ type CallFilter struct {
 	Server       string
 	Tool         string // own or offered name
 	Method       string
-	Status       string // refused, ok, tool_error, error, cancelled, timeout, unknown, input, dispatched
+	Status       string // ok, tool_error, error, refused, denied, cancelled, timeout, unknown, input, dispatched
 	Decision     string // allow, ask, block
 	Rule         string
 	Trace        string // 32 hex digits

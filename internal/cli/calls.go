@@ -12,6 +12,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/ledgerapi"
 )
 
 type callsOptions struct {
@@ -61,21 +62,21 @@ func filterFlags(cmd *cobra.Command, f *client.CallFilter) {
 	flags.StringVar(&f.Server, "server", "", "to this server")
 	flags.StringVar(&f.Tool, "tool", "", "of this tool, by its own or its offered name")
 	flags.StringVar(&f.Method, "method", "", "of this method, such as tools/call")
-	flags.StringVar(&f.Status, "status", "", "with this status: dispatched (under way), ok, tool_error, error, refused, cancelled, timeout, unknown, input")
-	flags.StringVar(&f.Decision, "decision", "", "with this decision: allow, ask, block")
+	flags.StringVar(&f.Status, "status", "", "with this status: "+strings.Join(ledgerapi.Statuses(), ", ")+"; dispatched: under way")
+	flags.StringVar(&f.Decision, "decision", "", "with this decision: "+strings.Join(ledgerapi.Decisions(), ", "))
 	flags.StringVar(&f.Rule, "rule", "", "decided by this rule")
 	flags.StringVar(&f.Trace, "trace", "", "of this trace: 32 hex digits")
-	flags.StringVar(&f.Entrance, "entrance", "", "by this entrance: http, stdio, library, console")
-	flags.StringVar(&f.Origin, "origin", "", "of this origin: "+strings.Join(origins(), ", "))
+	flags.StringVar(&f.Entrance, "entrance", "", "by this entrance: "+strings.Join(ledgerapi.Entrances(), ", "))
+	flags.StringVar(&f.Origin, "origin", "", "of this origin: "+strings.Join(ledgerapi.Origins(), ", "))
 	flags.DurationVar(&f.MinDuration, "min-duration", 0, "that took at least so long")
 	for name, complete := range map[string]func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective){
 		"rule":     ruleIDs,
 		"server":   serverNames,
 		"tool":     itemNames((*client.Client).Tools),
-		"status":   words("dispatched", "ok", "tool_error", "error", "refused", "cancelled", "timeout", "unknown", "input"),
-		"decision": words("allow", "ask", "block"),
-		"entrance": words("http", "stdio", "library", "console"),
-		"origin":   words(origins()...),
+		"status":   words(ledgerapi.Statuses()...),
+		"decision": words(ledgerapi.Decisions()...),
+		"entrance": words(ledgerapi.Entrances()...),
+		"origin":   words(ledgerapi.Origins()...),
 		"method":   words("tools/call", "tools/list", "resources/read", "prompts/get"),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -86,11 +87,6 @@ func filterFlags(cmd *cobra.Command, f *client.CallFilter) {
 
 // errNegativeLimit is said of --limit.
 var errNegativeLimit = errors.New("--limit is how many are shown; 0 shows all")
-
-// origins are where calls come from. The flag says what they are.
-func origins() []string {
-	return []string{"mcp", "builtin", "local", "host", "library", "console", "native"}
-}
 
 // words completes one of some words.
 func words(all ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

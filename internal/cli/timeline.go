@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"durward/client"
+	"durward/internal/ledgerapi"
 )
 
 type timelineOptions struct {
@@ -34,12 +36,12 @@ func newTimeline(std Streams) *cobra.Command {
 	flags.StringVar(&f.Session, "session", "", "of this session")
 	flags.StringVar(&f.Sandbox, "sandbox", "", "of this sandbox")
 	flags.StringVar(&f.Trace, "trace", "", "of this trace: 32 hex digits")
-	flags.StringSliceVar(&f.Layers, "layers", nil, "of these layers: tool, net, exec, fs, sandbox, security, change (default: all)")
+	flags.StringSliceVar(&f.Layers, "layers", nil, "of these layers: "+strings.Join(ledgerapi.Layers(), ", ")+" (default: all)")
 	flags.StringVar(&f.Since, "since", "", "at or after this time")
 	flags.StringVar(&f.Until, "until", "", "before this time")
 	flags.IntVar(&f.Limit, "limit", 200, "how many; 0: all")
 	flags.BoolVar(&opt.json, "json", false, "print one JSON document a line")
-	_ = cmd.RegisterFlagCompletionFunc("layers", words("tool", "net", "exec", "fs", "sandbox", "security", "change")) // the flag was declared above
+	_ = cmd.RegisterFlagCompletionFunc("layers", words(ledgerapi.Layers()...)) // the flag was declared above
 	return cmd
 }
 

@@ -12,7 +12,7 @@ func callQuery() []query {
 		{"server", "Only to this server."},
 		{"tool", "Only of this tool, by its own or its offered name."},
 		{"method", "Only of this method, such as tools/call."},
-		{"status", "Only with this status: dispatched (under way), ok, tool_error, error, refused, cancelled, timeout, unknown, input."},
+		{"status", "Only with this status: dispatched (under way), ok, tool_error, error, refused (by a rule), denied (by a person, or nobody answered), cancelled, timeout, unknown, input."},
 		{"decision", "Only with this decision: allow, ask, block."},
 		{"rule", "Only what this rule decided."},
 		{"trace", "Only of this trace: 32 hex digits."},

@@ -2,6 +2,7 @@ package ledgerapi
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,11 +26,11 @@ func CallFilter(f *client.CallFilter, now time.Time) (ledger.Filter, error) {
 	if out.Until, err = when("until", f.Until, now); err != nil {
 		return out, err
 	}
-	for _, word := range []struct{ name, text, known string }{
-		{"status", f.Status, "dispatched ok tool_error error refused cancelled timeout unknown input"},
-		{"decision", f.Decision, "allow ask block"},
-		{"entrance", f.Entrance, "http stdio library console"},
-		{"origin", f.Origin, "mcp builtin local host library console native"},
+	for _, word := range []struct {
+		name, text string
+		known      []string
+	}{
+		{"status", f.Status, Statuses()}, {"decision", f.Decision, Decisions()}, {"entrance", f.Entrance, Entrances()}, {"origin", f.Origin, Origins()},
 	} {
 		if err := oneOf(word.name, word.text, word.known); err != nil {
 			return out, err
@@ -38,13 +39,39 @@ func CallFilter(f *client.CallFilter, now time.Time) (ledger.Filter, error) {
 	return out, isTrace(f.Trace)
 }
 
-func oneOf(name, text, known string) error {
-	for word := range strings.FieldsSeq(known) {
-		if text == word || text == "" {
-			return nil
-		}
+// Statuses are what calls are asked for by: how they ended, or that they have not.
+func Statuses() []string {
+	words := []string{client.StatusDispatched}
+	for _, s := range []durward.Status{
+		durward.StatusOK, durward.StatusToolError, durward.StatusError, durward.StatusRefused, durward.StatusDenied,
+		durward.StatusCancelled, durward.StatusTimeout, durward.StatusUnknown, durward.StatusInput,
+	} {
+		words = append(words, string(s))
 	}
-	return durward.Errorf(durward.Invalid, "", "%s must be one of %s", name, strings.ReplaceAll(known, " ", ", "))
+	return words
+}
+
+// Decisions are what rules decide.
+func Decisions() []string { return []string{"allow", "ask", "block"} }
+
+// Entrances are the doors by which calls come in.
+func Entrances() []string { return []string{"http", "stdio", "library", "console"} }
+
+// Origins are where calls come from.
+func Origins() []string {
+	return []string{"mcp", "builtin", "local", "host", "library", "console", "native"}
+}
+
+// Layers are those of a timeline.
+func Layers() []string {
+	return []string{"tool", "net", "exec", "fs", "sandbox", "security", "change"}
+}
+
+func oneOf(name, text string, known []string) error {
+	if text == "" || slices.Contains(known, text) {
+		return nil
+	}
+	return durward.Errorf(durward.Invalid, "", "%s must be one of %s", name, strings.Join(known, ", "))
 }
 
 func isTrace(text string) error {
@@ -83,8 +110,8 @@ func TimelineFilter(f *client.TimelineFilter, now time.Time) (ledger.TimelineFil
 		return out, err
 	}
 	for _, layer := range f.Layers {
-		if err := oneOf("layers", layer, "tool net exec fs sandbox security change"); err != nil || layer == "" {
-			return out, durward.Errorf(durward.Invalid, "", "layers must be of tool, net, exec, fs, sandbox, security, change, with commas between them")
+		if !slices.Contains(Layers(), layer) {
+			return out, durward.Errorf(durward.Invalid, "", "layers must be of %s, with commas between them", strings.Join(Layers(), ", "))
 		}
 	}
 	return out, isTrace(f.Trace)

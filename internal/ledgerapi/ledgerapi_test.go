@@ -2,8 +2,12 @@ package ledgerapi_test
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -212,4 +216,57 @@ func TestMatches(t *testing.T) {
 	if !ledgerapi.Matches(&ledger.Filter{Status: "dispatched"}, &r) || ledgerapi.Matches(&ledger.Filter{Status: "ok"}, &r) || ledgerapi.Matches(&ledger.Filter{MinDuration: 1}, &r) {
 		t.Error("a call that is under way")
 	}
+}
+
+// What a record can say can be asked for: the words are those that the sources declare.
+func TestEveryWordOfARecordIsAFilter(t *testing.T) {
+	for _, tt := range []struct {
+		file, typ string
+		words     []string
+		of        func(word string) client.CallFilter
+	}{
+		{"../../call.go", "Status", ledgerapi.Statuses(), func(w string) client.CallFilter { return client.CallFilter{Status: w} }},
+		{"../../caller.go", "Entrance", ledgerapi.Entrances(), func(w string) client.CallFilter { return client.CallFilter{Entrance: w} }},
+		{"../../ledger/record.go", "Origin", ledgerapi.Origins(), func(w string) client.CallFilter { return client.CallFilter{Origin: w} }},
+	} {
+		declared := constants(t, tt.file, tt.typ)
+		if len(declared) < 4 {
+			t.Errorf("%s declares %q", tt.file, declared)
+		}
+		for _, word := range declared {
+			f := tt.of(word)
+			if _, err := ledgerapi.CallFilter(&f, time.Now()); err != nil || !slices.Contains(tt.words, word) {
+				t.Errorf("%s %q: %v", tt.typ, word, err)
+			}
+		}
+	}
+	if _, err := ledgerapi.CallFilter(&client.CallFilter{Status: client.StatusDispatched}, time.Now()); err != nil {
+		t.Error(err)
+	}
+}
+
+// constants returns the texts of the constants of a type that a file declares.
+func constants(t *testing.T, file, typ string) (texts []string) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		if name, ok := spec.Type.(*ast.Ident); ok && name.Name == typ {
+			if lit, ok := spec.Values[0].(*ast.BasicLit); ok {
+				text, err := strconv.Unquote(lit.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts = append(texts, text)
+			}
+		}
+		return true
+	})
+	return texts
 }

@@ -36,7 +36,7 @@ func labels() []label {
 		{labelTool, "gen_ai.tool.name", "of tools/call: the server's own name of the tool; `other` beyond 1,000 tools and prompts; empty for other methods and for tools that nobody offers"},
 		{labelPrompt, "gen_ai.prompt.name", "of prompts/get: the same for prompts"},
 		{labelError, "error.type", "empty for success; `tool_error` for a result with isError; else the JSON-RPC code if it is a known one, or `_OTHER`"},
-		{labelStatus, "durward.status", "how the request ended: `ok`, `tool_error`, `error`, `refused`, `cancelled`, `timeout`, `unknown`, `input`; `unrecorded` when the ledger could not record it, so that it was not made; `defect` when Durward failed"},
+		{labelStatus, "durward.status", "how the request ended: `ok`, `tool_error`, `error`, `refused`, `denied`, `cancelled`, `timeout`, `unknown`, `input`; `unrecorded` when the ledger could not record it, so that it was not made; `defect` when Durward failed"},
 		{labelDecision, "durward.decision", "what policy decided: `allow`, `ask`, `block`"},
 		{labelEra, "durward.era", "of the caller: `legacy`, `modern`, `unknown`"},
 		{labelEntrance, "durward.entrance", "by which door it came in: `http`, `stdio`, `library`, `console`, `other`"},
