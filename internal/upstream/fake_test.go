@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +25,7 @@ const serverMode = "UPSTREAM_TEST_SERVER"
 func TestMain(m *testing.M) {
 	if mode := os.Getenv(serverMode); mode != "" {
 		realServer(mode)
-		return
+		syscall.Exit(0) // with the race detector a return waits for a second
 	}
 	goleak.VerifyTestMain(m)
 }
