@@ -92,14 +92,14 @@ func TestProgressInLines(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("%q", out.String())
 	}
-	for _, done := range []int64{5, 25, 29, 31} {
+	for _, done := range []int64{5, 7, 25, 29, 31} {
 		b.last = time.Time{} // as if it took long
 		b.tell(done, 100)
 	}
 	b.last = time.Time{}
 	b.tell(7, 0)
 	b.end()
-	if want := "durward: verifying: 25 %\ndurward: verifying: 31 %\ndurward: verifying: 7\n"; out.String() != want {
+	if want := "durward: verifying: 5 %\ndurward: verifying: 25 %\ndurward: verifying: 31 %\ndurward: verifying: 7\n"; out.String() != want {
 		t.Errorf("%q", out.String())
 	}
 }

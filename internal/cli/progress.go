@@ -14,14 +14,14 @@ type bar struct {
 	what     string
 	terminal bool
 	last     time.Time // when a line was written
-	tenths   int64     // of the last line
+	tenths   int64     // of the last line; -1 before the first
 }
 
 // lineEvery is how often a line is written at most.
 const lineEvery = 2 * time.Second
 
 func newBar(std Streams, what string) *bar {
-	return &bar{out: std.Err, what: what, terminal: isTerminal(std.Err), last: time.Now()}
+	return &bar{out: std.Err, what: what, terminal: isTerminal(std.Err), last: time.Now(), tenths: -1}
 }
 
 // tell is told how far it is; of may be 0 for unknown.
