@@ -5,12 +5,14 @@ import (
 	"os"
 	"sync"
 	"testing"
+	"time"
 
 	"durward"
 	"durward/gateway"
 	"durward/internal/approval"
 	"durward/internal/pin"
 	"durward/internal/testkit/rawclient"
+	"durward/internal/wire"
 	"durward/policy"
 )
 
@@ -50,6 +52,7 @@ type ruled struct {
 	done   chan *rawclient.Answer
 
 	mu      sync.Mutex // guards all below
+	later   time.Duration
 	steps   []approval.Step
 	matches []durward.Match
 	ends    []durward.Status
@@ -66,6 +69,7 @@ func startRuled(t *testing.T, docs map[policy.Layer]string) *ruled {
 		}
 		r.desk, err = approval.New(t.Context(), approval.Options{
 			Store: r, Record: r.record, Present: func() bool { return true }, Notify: func(a approval.Asked) { r.asked <- a.ID },
+			Now: func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return time.Now().Add(r.later) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -101,6 +105,31 @@ func (r *ruled) reply(t *testing.T, id string, reply approval.Reply) {
 	reply.By = "ann"
 	if _, err := r.desk.Answer(t.Context(), id, reply); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// asks reports whether a call of echo is asked about, and denies it then.
+func (r *ruled) asks(t *testing.T, c *rawclient.Client, arguments string) bool {
+	t.Helper()
+	go func() {
+		a, err := c.CallTool(context.WithoutCancel(t.Context()), "h__echo", arguments)
+		if err != nil {
+			a = &rawclient.Answer{Status: -1, Body: []byte(err.Error())}
+		}
+		r.done <- a
+	}()
+	select {
+	case id := <-r.asked:
+		r.reply(t, id, approval.Reply{})
+		if a := <-r.done; a.Code() != wire.CodeDeniedByPerson {
+			t.Errorf("%s %s", a.Msg.Result, a.Msg.Error)
+		}
+		return true
+	case a := <-r.done:
+		if a.Msg.Error != nil {
+			t.Errorf("%s", a.Msg.Error)
+		}
+		return false
 	}
 }
 

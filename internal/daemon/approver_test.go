@@ -332,33 +332,70 @@ func TestARestartDeniesWhatWaits(t *testing.T) {
 	}
 }
 
+// A call that waits ends with its client: when that cancels it, ends its session, or
+// goes away, if it is one that cannot come back for the answer.
 func TestAClientThatLeavesCancelsItsQuestion(t *testing.T) {
-	d := newDesk(t, asking)
-	ctx, leave := context.WithCancel(t.Context())
-	c := d.mcp(token(t))
-	c.Modern = true // a legacy client that loses its connection may come back
-	d.call(ctx, t, c, "one")
-	q := d.waiting(t)
-	ended := make(chan string, 1)
-	go func() {
-		status := ""
-		_ = d.approver.WatchApprovals(t.Context(), func(e client.ApprovalEvent) bool {
-			if e.Approval != nil {
-				leave() // now the watch is open
+	for name, leave := range map[string]func(t *testing.T, d *desk, c *rawclient.Client){
+		"a modern client hangs up": nil,
+		"a legacy client cancels": func(t *testing.T, _ *desk, c *rawclient.Client) {
+			t.Helper()
+			if _, err := c.Send(t.Context(), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"call"}}`, "", ""); err != nil {
+				t.Error(err)
 			}
-			if e.Answer != nil {
-				status = e.Answer.Status
+		},
+		"a legacy client ends its session": func(t *testing.T, d *desk, c *rawclient.Client) {
+			t.Helper()
+			header := http.Header{"Authorization": {"Bearer " + token(t)}, "Mcp-Session-Id": {c.Session}}
+			if status, body := answerWith(t, http.MethodDelete, "http://"+d.Address()+"/mcp", header, ""); status >= 300 {
+				t.Error(status, body)
 			}
-			return e.Answer == nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, asking)
+			ctx, hangUp := context.WithCancel(t.Context())
+			defer hangUp()
+			c := d.mcp(token(t))
+			if c.Modern = leave == nil; !c.Modern {
+				c = d.legacy(t)
+			}
+			go func() {
+				params := `{"name":"local__echo","arguments":{"message":"one"}}`
+				if c.Modern {
+					_, _ = c.Do(ctx, wire.MethodToolsCall, params) // it is cut off
+				} else {
+					_, _ = c.Send(ctx, `{"jsonrpc":"2.0","id":"call","method":"tools/call","params":`+params+`}`, "", "") // it may have no answer
+				}
+				d.done <- nil
+			}()
+			q, status := d.waiting(t), ""
+			err := d.approver.WatchApprovals(t.Context(), func(e client.ApprovalEvent) bool {
+				switch {
+				case e.Answer != nil:
+					status = e.Answer.Status
+				case leave == nil:
+					hangUp() // now the watch is open
+				default:
+					leave(t, d, c)
+				}
+				return e.Answer == nil
+			})
+			if err != nil || status != "cancelled" {
+				t.Error(status, err)
+			}
+			<-d.done
+			if _, err := d.approver.Answer(t.Context(), q.ID, client.ApprovalAnswer{Approve: true}); durward.KindOf(err) != durward.Conflict {
+				t.Error(err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records(t) {
+				if o, ok := r.(*ledger.Outcome); ok && o.Call == q.Call && (o.Status != durward.StatusCancelled || !o.Dispatched.IsZero()) {
+					t.Errorf("%+v", o)
+				}
+			}
 		})
-		ended <- status
-	}()
-	if status := <-ended; status != "cancelled" {
-		t.Error(status)
-	}
-	<-d.done
-	if _, err := d.approver.Answer(t.Context(), q.ID, client.ApprovalAnswer{Approve: true}); durward.KindOf(err) != durward.Conflict {
-		t.Error(err)
 	}
 }
 
