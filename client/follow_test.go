@@ -66,3 +66,33 @@ func TestABodySaysHowLongItWas(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever loses the service while a call is under way is not told that nothing was executed.
+func TestACallWithoutAnAnswerMayHaveBeenExecuted(t *testing.T) {
+	for name, serve := range map[string]func(w http.ResponseWriter){
+		"before it begins to answer": func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+		"while it answers": func(w http.ResponseWriter) {
+			fmt.Fprint(w, "event: progress\ndata: {}\n\n")
+			_ = http.NewResponseController(w).Flush() // it can
+			panic(http.ErrAbortHandler)
+		},
+		"at the end of an answer": func(w http.ResponseWriter) { fmt.Fprint(w, ":\n\n") },
+	} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { serve(w) }))
+		c, err := client.NewTCP(strings.TrimPrefix(web.URL, "http://"), secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Call(t.Context(), client.CallRequest{Name: "x"}, nil); durward.KindOf(err) != durward.Unknown || err == nil || !strings.Contains(err.Error(), "may have been executed") {
+			t.Errorf("%s: %v", name, err)
+		}
+		web.Close()
+	}
+	c, err := client.NewTCP("127.0.0.1:1", secret) // where nobody is
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Call(t.Context(), client.CallRequest{Name: "x"}, nil); durward.KindOf(err) != durward.Unavailable || err == nil || strings.Contains(err.Error(), "may have been") {
+		t.Errorf("when nobody is there: %v", err)
+	}
+}

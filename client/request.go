@@ -77,9 +77,16 @@ func (c *Client) failed(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		return c.unreachable(err)
+		return &lostError{c.unreachable(err)}
 	}
 }
+
+// lostError is what becomes of a request that may have reached the service: what it
+// asked for may have been done.
+type lostError struct{ error }
+
+// Unwrap returns the error.
+func (l *lostError) Unwrap() error { return l.error }
 
 // refused reads the service's structured error.
 func refused(resp *http.Response) error {

@@ -37,8 +37,12 @@ func (c *Client) Call(ctx context.Context, r CallRequest, progress func(Progress
 		}
 		return false, nil
 	})
-	if err == nil && result == nil {
+	var lost *lostError
+	switch {
+	case err == nil && result == nil:
 		err = durward.Errorf(durward.Unknown, "", "the service ended before it answered; the call may have been executed")
+	case errors.As(err, &lost):
+		err = durward.Errorf(durward.Unknown, "", "%w; the call may have been executed", err)
 	}
 	return result, err
 }
@@ -122,5 +126,5 @@ func broken(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	return durward.Errorf(durward.Unavailable, "", "the connection to the service broke: %w", err)
+	return &lostError{durward.Errorf(durward.Unavailable, "", "the connection to the service broke: %w", err)}
 }
