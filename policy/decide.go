@@ -187,7 +187,7 @@ func (r *run) matched(rl *rule, stage string) bool {
 		return true
 	}
 	if r.ev == nil && rl.when.needs()&needSession != 0 && !r.known() {
-		r.fail(rl, stage, durward.Errorf(durward.Unavailable, "policy", "nothing is known of the session, because too many others were marked; try again later"))
+		r.fail(rl, stage, durward.Errorf(durward.Unavailable, "policy", "nothing is known of the session, because too many others were marked (limits.policy_sessions); try again later"))
 		return false
 	}
 	r.event()
@@ -253,6 +253,9 @@ func (r *run) collect(stage string) {
 func (r *run) overLimit(rl *rule, retry time.Duration) {
 	v := ruleVote(rl)
 	v.retry = retry
+	if l := r.st.limiters[rl.order]; l.full(rl.limit.key(countedOf(r.call))) {
+		v.reason += "; nothing was counted, because all counters are in use (limits.policy_counters), so the limit counts as reached"
+	}
 	r.ballot.rules = append(r.ballot.rules, v)
 }
 

@@ -179,6 +179,14 @@ func (l *limiter) check(key string, n, now int64) (yes bool, retry time.Duration
 	return true, c.wait(c.sum+n-l.limit.n, now, l.limit.per)
 }
 
+// full reports whether a key has no counter because there is no room for one.
+func (l *limiter) full(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.byKey[key]
+	return !ok && l.room.left.Load() <= 0
+}
+
 // take counts n if that is within the limit.
 func (l *limiter) take(key string, n int64, now time.Time) (ok bool, retry time.Duration) {
 	l.mu.Lock()

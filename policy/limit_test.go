@@ -3,6 +3,7 @@ package policy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -154,8 +155,8 @@ func TestWhereNoCounterIsLeftTheLimitApplies(t *testing.T) {
 			t.Fatal(short(d))
 		}
 	}
-	if d := decide(t, e, call(`{}`, as(4))); d.Cause != "limit" {
-		t.Fatal("there is a fifth counter")
+	if d := decide(t, e, call(`{}`, as(4))); d.Cause != "limit" || !strings.Contains(d.Reason, "limits.policy_counters") {
+		t.Fatalf("there is a fifth counter: %+v", d)
 	}
 	now.pass(2 * time.Minute)
 	for i := 4; i < 8; i++ {

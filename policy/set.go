@@ -37,6 +37,17 @@ func builtinPlugins() []string {
 	return []string{"secrets", "invisible", "pii", "size", "injection", "taint"}
 }
 
+// pluginsInModes are those that rules may run in a mode of their own, such as
+// redact-secrets.
+func pluginsInModes() (names []string) {
+	for _, plugin := range []string{"secrets", "pii", "invisible"} {
+		for _, mode := range []string{"observe", "redact", "block"} {
+			names = append(names, mode+"-"+plugin)
+		}
+	}
+	return names
+}
+
 // Set is the rules of all layers, checked and indexed. It does not change and may be
 // used by many goroutines.
 type Set struct {
@@ -90,7 +101,7 @@ func Compile(docs []Document, opt CompileOptions) (*Set, yamlx.Problems) {
 }
 
 func pluginNames(docs []Document, more []string) []string {
-	names := append(builtinPlugins(), more...)
+	names := slices.Concat(builtinPlugins(), pluginsInModes(), more)
 	for i := range docs {
 		names = append(names, slices.Collect(maps.Keys(docs[i].Spec.Plugins))...)
 	}
@@ -218,12 +229,18 @@ func (c *compiler) wins(key string, says bool) bool {
 
 func (c *compiler) plugin(name string, p PluginSpec, l Layer) {
 	at := c.doc.Path.In("plugins", name)
+	if p.SHA256 != "" && (p.WASM == "" || !isDigest(p.SHA256)) {
+		c.report(yamlx.CodeValue, at.In("sha256"), "must be the SHA-256 digest of the file that wasm names: 64 of 0-9 and a-f")
+	}
 	builtin := slices.Contains(builtinPlugins(), name)
 	switch {
 	case builtin && p.WASM != "":
 		c.report(CodeConflict, at.In("wasm"), "%s is a built-in plugin; give your own another name", name)
 	case !builtin && !ruleID.MatchString(name):
 		c.reportKey(yamlx.CodeValue, at, "must be a lower-case letter or digit, then up to 63 of a-z, 0-9, dot, hyphen and underscore")
+	case p.WASM == "" && slices.Contains(pluginsInModes(), name):
+		mode, plugin, _ := strings.Cut(name, "-")
+		c.reportKey(yamlx.CodeValue, at, "%s is what rules call %s with mode: %s; write %s: {mode: %s} to run it on every event", name, plugin, mode, plugin, mode)
 	case !builtin && p.WASM == "":
 		c.reportKey(yamlx.CodeValue, at, "no plugin is called %q; one of your own needs wasm%s", clip(name), yamlx.DidYouMean(name, builtinPlugins()))
 	}
@@ -236,6 +253,11 @@ func (c *compiler) plugin(name string, p PluginSpec, l Layer) {
 	c.set.origins["plugins."+name] = l
 	p.Mode = stricter(before.Mode, p.Mode)
 	c.set.plugins[name] = p
+}
+
+func isDigest(s string) bool {
+	raw, err := hex.DecodeString(s)
+	return err == nil && len(raw) == sha256.Size && strings.ToLower(s) == s
 }
 
 func stricter(a, b string) string {

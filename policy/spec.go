@@ -74,6 +74,9 @@ type PluginSpec struct {
 	Mode string `yaml:"mode" enum:"observe|redact|block"`
 	// WASM is the file of a plugin of your own, relative to this file.
 	WASM string `yaml:"wasm"`
+	// SHA256 is the digest that the file of wasm has to have, in hex: another file is
+	// refused. Default: that of the file as it is read.
+	SHA256 string `yaml:"sha256"`
 	// Detect are the kinds of findings that count. Default: those the plugin comes with.
 	Detect []string `yaml:"detect"`
 	// Max is the largest value that passes (size). Default 1MiB.
@@ -127,7 +130,8 @@ type Rule struct {
 	// Set is what rewrite changes: JSON pointers into the arguments (in phase response
 	// into the result), each with a CEL value; "" removes.
 	Set map[string]string `yaml:"set"`
-	// Plugin is what preprocess and postprocess run.
+	// Plugin is what preprocess and postprocess run: the name of a plugin, or secrets, pii
+	// or invisible in a mode of its own, such as redact-secrets.
 	Plugin string `yaml:"plugin"`
 	// Phase is request or response. Default request; of postprocess always response.
 	Phase string `yaml:"phase" enum:"request|response"`

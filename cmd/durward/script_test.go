@@ -23,6 +23,13 @@ func TestScripts(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	for _, name := range []string{"codenames", "hostile"} {
+		cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", filepath.Join(bin, name+".wasm"), "../../internal/plugin/testdata/wasm/"+name)
+		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
 	policies, err := filepath.Abs("../../docs/policies")
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +40,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("POLICIES", policies)
+			env.Setenv("PLUGINS", bin)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))

@@ -32,7 +32,7 @@ func (b *builder) build() *Config {
 		Builtin: b.raw.Builtin, NoPrefix: b.raw.Prefix != nil,
 		LazyTools: b.raw.LazyTools, PinnedTools: b.raw.PinnedTools,
 		Limits: b.raw.Limits.limits(),
-		Ledger: b.ledger(), Approvals: b.raw.Limits.approvals(),
+		Ledger: b.ledger(), Approvals: b.raw.Limits.approvals(), PolicyLimits: b.raw.Limits.policy(),
 		Log: Log(b.raw.Log),
 	}
 	for _, n := range b.raw.TrustedProxies {

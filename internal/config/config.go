@@ -36,6 +36,7 @@ type Config struct {
 	Policy         Policy
 	Ledger         Ledger
 	Approvals      ApprovalLimits
+	PolicyLimits   PolicyLimits
 	Telemetry      Telemetry
 	Log            Log
 

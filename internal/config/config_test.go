@@ -267,9 +267,9 @@ func TestDefaults(t *testing.T) {
 			Keep:  config.Keep{Rows: 90 * 24 * time.Hour, Bodies: 30 * 24 * time.Hour, MaxSize: 5 << 30},
 			Queue: 8192, Wait: 5 * time.Second, BodyMost: 10 << 20,
 		},
-		Approvals: config.ApprovalLimits{Most: 64, Life: 5 * time.Minute, Grants: 1000},
-		Policy:    config.Policy{Rules: nothing},
-		Log:       config.Log{Level: "info", Format: "auto"},
+		Approvals: config.ApprovalLimits{Most: 64, Life: 5 * time.Minute, Grants: 1000}, PolicyLimits: config.PolicyLimits{Counters: 65_536, Sessions: 16_384},
+		Policy: config.Policy{Rules: nothing},
+		Log:    config.Log{Level: "info", Format: "auto"},
 	}
 	if diff := differ(want, config.Default()); diff != "" {
 		t.Error(diff)

@@ -46,7 +46,7 @@ const Version = version
 
 // WatchEvents runs the part of Watch that comes after the operating system.
 func WatchEvents(ctx context.Context, events chan fsnotify.Event, faults chan error, file string, changed func()) error {
-	w, err := newWaiter(&fsnotify.Watcher{Events: events, Errors: faults}, func() []string { return []string{file} })
+	w, err := newWaiter(&fsnotify.Watcher{Events: events, Errors: faults}, func() (files, patterns []string) { return []string{file}, nil })
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // Limits bound what callers and servers can use up. Sizes are in bytes. What
 // each means, its bounds and its default are said at the field of the same name
 // in limitsFile. Those of the ledger are in [Ledger], those of approvals in
-// [ApprovalLimits].
+// [ApprovalLimits], those of rules in [PolicyLimits].
 type Limits struct {
 	Message           int
 	Header            int
@@ -51,6 +51,12 @@ type Limits struct {
 	Schema       int
 	Description  int
 	Instructions int
+}
+
+// PolicyLimits bound what rules count and know.
+type PolicyLimits struct {
+	Counters int // limits.policy_counters
+	Sessions int // limits.policy_sessions
 }
 
 // ApprovalLimits bound what waits for people, and what is remembered of their
@@ -180,6 +186,17 @@ type limitsFile struct {
 	// 1KiB to 64MiB, default 16KiB.
 	Instructions yamlx.Size `yaml:"instructions" min:"1KiB" max:"64MiB"`
 
+	// Rules.
+
+	// PolicyCounters bounds the counters of rules with a limit, all rules together: one per
+	// rule and caller, session, server or tool, as its key by says. Who gets none is over
+	// the limit. 64 to 10000000, default 65536.
+	PolicyCounters int `yaml:"policy_counters" min:"64" max:"10000000"`
+	// PolicySessions bounds the sessions whose labels and calls are known to rules. Where
+	// one has no room, because as many others are marked, rules that look at it block. 64
+	// to 1000000, default 16384.
+	PolicySessions int `yaml:"policy_sessions" min:"64" max:"1000000"`
+
 	// Approvals.
 
 	// Approvals bounds the calls of one principal that wait for a person's answer;
@@ -248,6 +265,9 @@ func defaultLimits() limitsFile {
 		Description:  64 << 10,
 		Instructions: 16 << 10,
 
+		PolicyCounters: 65_536,
+		PolicySessions: 16_384,
+
 		Approvals:    64,
 		ApprovalLife: 5 * time.Minute,
 		Grants:       1000,
@@ -301,6 +321,10 @@ func (l *limitsFile) limits() Limits {
 		Description:  int(l.Description),
 		Instructions: int(l.Instructions),
 	}
+}
+
+func (l *limitsFile) policy() PolicyLimits {
+	return PolicyLimits{Counters: l.PolicyCounters, Sessions: l.PolicySessions}
 }
 
 func (l *limitsFile) approvals() ApprovalLimits {

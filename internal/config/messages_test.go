@@ -69,7 +69,7 @@ func literals(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	root := filepath.Join("..", "..")
-	for _, dir := range []string{"gateway", "ledger", "internal", "federation", "client", "cmd"} {
+	for _, dir := range []string{"gateway", "ledger", "internal", "federation", "policy", "client", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

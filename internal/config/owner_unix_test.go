@@ -71,3 +71,22 @@ func checkRealOwner(t *testing.T, path string) {
 		t.Errorf("taken, though everybody may write it: %v", err)
 	}
 }
+
+// What the corp layer names is the company's word, too: rules, and plugins.
+func TestWhatTheCorpLayerNamesMustBeRoots(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"rules.yaml": "rules: []\n", "own.wasm": "x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(dir, name), 0o666); err != nil { // whatever the umask, and whoever runs the test: it is not root's alone
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{"policy: {files: [rules.yaml]}", "policy: {plugins: {own: {wasm: own.wasm}}}"} {
+		_, err := config.ParseLayers("durward.yaml", []byte("version: 1\n"), filepath.Join(dir, "corp.yaml"), []byte("version: 1\n"+text+"\n"), config.Options{})
+		if err == nil || !strings.Contains(err.Error(), "E_OWNER") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,16 +52,49 @@ func TestPolicyOfTheLayers(t *testing.T) {
 }
 
 // The file of a plugin is relative to the file that names it, not to where the
-// service was started.
-func TestFilesOfPluginsAreRelativeToTheConfiguration(t *testing.T) {
-	c, err := config.Parse("/some/where/durward.yaml", []byte("version: 1\npolicy: {plugins: {own: {wasm: plugins/own.wasm}, other: {wasm: /abs/other.wasm}}}\n"), config.Options{})
+// service was started. Another content is another policy, and may be refused.
+func TestFilesOfPlugins(t *testing.T) {
+	dir := t.TempDir()
+	own := filepath.Join(dir, "plugins", "own.wasm")
+	put := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o700), os.WriteFile(own, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parse := func(more string) (*config.Config, error) {
+		t.Helper()
+		return config.Parse(filepath.Join(dir, "durward.yaml"), []byte("version: 1\npolicy: {plugins: {own: {wasm: plugins/own.wasm"+more+"}}}\n"), config.Options{})
+	}
+	if _, err := parse(""); err == nil || !strings.Contains(err.Error(), "policy.plugins.own.wasm") || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a file that is missing: %v", err)
+	}
+	put("no module")
+	if _, err := parse(""); err == nil || !strings.Contains(err.Error(), "is no WebAssembly module") {
+		t.Errorf("no module: %v", err)
+	}
+	put("\x00asm one")
+	first, err := parse("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"own": "/some/where/plugins/own.wasm", "other": "/abs/other.wasm"} {
-		if got := c.Policy.Rules.Plugins()[name].WASM; got != want {
-			t.Errorf("%s is at %q, wanted %q", name, got, want)
-		}
+	p := first.Policy.Rules.Plugins()["own"]
+	if p.WASM != own || len(p.SHA256) != 64 || len(first.Policy.Files) != 1 || first.Policy.Files[0] != own {
+		t.Errorf("%+v, files %q", p, first.Policy.Files)
+	}
+	if _, err := parse(", sha256: " + p.SHA256); err != nil {
+		t.Error(err)
+	}
+	put("\x00asm two")
+	second, err := parse("")
+	if err != nil || second.Policy.Rules.Digest() == first.Policy.Rules.Digest() {
+		t.Errorf("another file is the same policy: %v", err)
+	}
+	if _, err := parse(", sha256: " + p.SHA256); err == nil || !strings.Contains(err.Error(), "another digest") || !strings.Contains(err.Error(), "durward.yaml:2:") {
+		t.Errorf("another file than is meant: %v", err)
+	}
+	if _, err := parse(", sha256: abc"); err == nil || !strings.Contains(err.Error(), "64 of 0-9 and a-f") {
+		t.Errorf("no digest: %v", err)
 	}
 }
 

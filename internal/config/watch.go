@@ -24,10 +24,11 @@ const settleMost = 2 * time.Second
 // replaced, created or removed and has been quiet for 200 ms, until ctx ends. It
 // watches the directories, because most editors replace the file, and it sees a
 // file that appears later; a directory that does not exist is left out. Files may
-// be symbolic links: a link that leads elsewhere counts as a change. files is asked
+// be symbolic links: a link that leads elsewhere counts as a change. A pattern means each
+// file that fits it, now or later, if what stands before its last / has no wildcard. files is asked
 // anew after each call of changed; when it returns others, changed is called once more
 // for what happened to them meanwhile. When nothing can be watched the error is of kind Unavailable; when ctx ends it is nil.
-func Watch(ctx context.Context, files func() []string, changed func()) error {
+func Watch(ctx context.Context, files func() (files, patterns []string), changed func()) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
 		return durward.Errorf(durward.Unavailable, "config", "files cannot be watched: %w; changes take effect on SIGHUP or by the service API", err)
@@ -46,23 +47,30 @@ func Watch(ctx context.Context, files func() []string, changed func()) error {
 // waiter turns events into calls. One goroutine uses it.
 type waiter struct {
 	watcher *fsnotify.Watcher
-	named   func() []string
-	asked   []string          // what named returned last
-	files   []string          // the same, absolute
+	named   func() (files, patterns []string)
+	asked   []string          // what named returned last, one after the other
+	files   []string          // the files, absolute
+	fits    []string          // the patterns, absolute
 	targets map[string]string // what each file leads to in the end; itself if it is no link
 	quiet   *time.Timer
 	since   time.Time // of the first event that is not reported yet; zero: there is none
 }
 
-func newWaiter(watcher *fsnotify.Watcher, files func() []string) (*waiter, error) {
+func newWaiter(watcher *fsnotify.Watcher, files func() (files, patterns []string)) (*waiter, error) {
 	w := &waiter{watcher: watcher, named: files, quiet: time.NewTimer(settle)}
 	w.quiet.Stop()
 	return w, w.name(files())
 }
 
 // name notes which files are meant.
-func (w *waiter) name(files []string) error {
-	w.asked, w.files, w.targets = files, make([]string, len(files)), make(map[string]string)
+func (w *waiter) name(files, patterns []string) error {
+	w.asked, w.files, w.targets = slices.Concat(files, patterns), make([]string, len(files)), make(map[string]string)
+	w.fits = w.fits[:0]
+	for _, pattern := range patterns {
+		if full, err := filepath.Abs(pattern); err == nil {
+			w.fits = append(w.fits, full)
+		}
+	}
 	for i, file := range files {
 		full, err := filepath.Abs(file)
 		if err != nil {
@@ -94,6 +102,13 @@ func (w *waiter) add() error {
 			some = true
 		}
 	}
+	for _, pattern := range w.fits {
+		// It may not be there yet, and then its coming counts; or it has a wildcard, and
+		// then only a reload finds what comes.
+		if dir := filepath.Dir(pattern); w.watcher.Add(dir) != nil {
+			_ = w.watcher.Add(filepath.Dir(dir))
+		}
+	}
 	if some {
 		return nil
 	}
@@ -121,9 +136,9 @@ func (w *waiter) run(ctx context.Context, changed func()) error {
 		case <-w.quiet.C:
 			w.since = time.Time{}
 			changed()
-			if files := w.named(); !slices.Equal(files, w.asked) {
+			if files, patterns := w.named(); !slices.Equal(slices.Concat(files, patterns), w.asked) {
 				// One that cannot be watched is read anyway, when another one changes.
-				_ = errors.Join(w.name(files), w.add())
+				_ = errors.Join(w.name(files, patterns), w.add())
 				w.wait()
 			}
 		}
@@ -141,6 +156,14 @@ func (w *waiter) concerns(event fsnotify.Event) bool {
 			about = true
 		}
 		about = about || (name == file || name == now) && event.Op != fsnotify.Chmod
+	}
+	for _, pattern := range w.fits {
+		fits, _ := filepath.Match(pattern, name) // a bad one was refused
+		if dir := filepath.Dir(pattern); name == dir && event.Has(fsnotify.Create) {
+			_ = w.watcher.Add(dir) // as above
+			fits = true
+		}
+		about = about || fits && event.Op != fsnotify.Chmod
 	}
 	return about
 }

@@ -21,9 +21,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // watch watches files and tells each change on the channel.
 func watch(t *testing.T, files ...string) <-chan struct{} {
 	t.Helper()
+	return watchAll(t, files, nil)
+}
+
+func watchAll(t *testing.T, files, patterns []string) <-chan struct{} {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	changes, done := make(chan struct{}, 100), make(chan error, 1)
-	go func() { done <- config.Watch(ctx, func() []string { return files }, func() { changes <- struct{}{} }) }()
+	go func() {
+		done <- config.Watch(ctx, func() ([]string, []string) { return files, patterns }, func() { changes <- struct{}{} })
+	}()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
@@ -103,8 +110,38 @@ func TestWatchSeesEveryWayToChangeAFile(t *testing.T) {
 	}
 }
 
+// A file that comes and fits a pattern is told, also in a directory that comes; one
+// that does not fit is not.
+func TestWatchSeesWhatFitsAPattern(t *testing.T) {
+	dir := t.TempDir()
+	file, later := filepath.Join(dir, "durward.yaml"), filepath.Join(dir, "later")
+	changes := watchAll(t, []string{file}, []string{filepath.Join(dir, "rules-*.yaml"), filepath.Join(later, "*.yaml")})
+	until(t, changes, func() { put(t, file, "1") })
+	put(t, filepath.Join(dir, "other.yaml"), "1")
+	put(t, filepath.Join(dir, "rules-a.yaml"), "1")
+	<-changes
+	if err := os.Remove(filepath.Join(dir, "rules-a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	if err := os.Mkdir(later, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	put(t, filepath.Join(later, "b.yaml"), "1")
+	<-changes
+	put(t, filepath.Join(dir, "other.yaml"), "2")
+	select {
+	case <-changes:
+		t.Error("told of a file that nobody named")
+	case <-time.After(time.Second): // nothing can be waited for where nothing is to come
+	}
+}
+
 func TestWatchSaysWhenItCannot(t *testing.T) {
-	err := config.Watch(t.Context(), func() []string { return []string{filepath.Join(t.TempDir(), "no", "such", "file")} }, func() {})
+	err := config.Watch(t.Context(), func() (files, patterns []string) {
+		return []string{filepath.Join(t.TempDir(), "no", "such", "file")}, nil
+	}, func() {})
 	if durward.KindOf(err) != durward.Unavailable {
 		t.Errorf("%v", err)
 	}

@@ -92,7 +92,7 @@ func Start(opt Options) (s *Service, err error) {
 		return nil, err
 	}
 	s.secrets.Store(s.config.Secrets())
-	s.seen, s.loaded = look(s.filesOf(s.config)), time.Now()
+	s.seen, s.loaded = look(s.filesOf(s.config), s.config.Policy.Patterns), time.Now()
 	if err := s.startTelemetry(); err != nil {
 		return nil, err
 	}

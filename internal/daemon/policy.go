@@ -62,7 +62,10 @@ func (s *Service) openJudge(ctx context.Context) error {
 	}
 	j.keeping.begin(j.pins.Run)
 	s.later(j.keeping.end)
-	if j.engine, err = policy.New(policy.Options{Set: rules, Plugins: plugins, Pins: j.pins, TrustHints: j.trusts}); err != nil {
+	j.engine, err = policy.New(policy.Options{
+		Set: rules, Plugins: plugins, Pins: j.pins, TrustHints: j.trusts, Counters: s.config.PolicyLimits.Counters, Sessions: s.config.PolicyLimits.Sessions,
+	})
+	if err != nil {
 		return err
 	}
 	if s.ledger == nil {
@@ -105,7 +108,7 @@ func (s *Service) pluginsOf(rules *policy.Set) (*plugin.Set, error) {
 	opt := plugin.Options{Plugins: map[string]plugin.Config{}, Cache: s.judge.modules, Log: s.log}
 	for name, p := range rules.Plugins() {
 		opt.Plugins[name] = plugin.Config{
-			Mode: p.Mode, WASM: p.WASM, Detect: p.Detect, Max: int64(p.Max), Threshold: p.Threshold, Labels: p.Labels, Timeout: p.Timeout,
+			Mode: p.Mode, WASM: p.WASM, SHA256: p.SHA256, Detect: p.Detect, Max: int64(p.Max), Threshold: p.Threshold, Labels: p.Labels, Timeout: p.Timeout,
 		}
 	}
 	return plugin.New(opt)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -56,11 +57,11 @@ func (s *Service) reloadFor(who string) error {
 
 // reload needs changes.
 func (s *Service) reload(who string) error {
-	files := s.files()
-	seen := look(files)
+	files, patterns := s.files()
+	seen := look(files, patterns)
 	next, err := config.Load(s.configOptions())
 	if err == nil && !slices.Equal(files, s.filesOf(next)) { // what was looked at is to be what was read
-		seen = look(s.filesOf(next))
+		seen = look(s.filesOf(next), next.Policy.Patterns)
 		next, err = config.Load(s.configOptions())
 	}
 	if err == nil {
@@ -151,11 +152,12 @@ func (s *Service) watchFiles() {
 	})
 }
 
-// files are those that the configuration which runs is read from.
-func (s *Service) files() []string {
+// files are those that the configuration which runs is read from, and patterns of
+// those that would be.
+func (s *Service) files() (files, patterns []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.filesOf(s.config)
+	return s.filesOf(s.config), s.config.Policy.Patterns
 }
 
 // filesOf are the files that a configuration is read from.
@@ -179,15 +181,21 @@ func (s *Service) changed() {
 // fingerprint tells whether the configuration files changed.
 type fingerprint [sha256.Size]byte
 
-// look reads what files hold now; a file that cannot be read counts as empty.
-func look(files []string) fingerprint {
+// look reads what files hold now, and which ones fit patterns; a file that cannot be
+// read counts as empty.
+func look(files, patterns []string) fingerprint {
 	h := sha256.New()
+	for _, pattern := range patterns {
+		more, _ := filepath.Glob(pattern) // a bad one was refused
+		files = append(slices.Clip(files), more...)
+	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			data = []byte(err.Error())
 		}
 		sum := sha256.Sum256(data)
+		h.Write([]byte(file))
 		h.Write(sum[:])
 	}
 	return fingerprint(h.Sum(nil))

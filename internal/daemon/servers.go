@@ -134,7 +134,7 @@ func (s *Service) edit(ctx context.Context, c *ledger.Change, change func(file s
 		return nil, nil, errors.Join(err, write(file, before))
 	}
 	s.mu.Lock()
-	s.seen = look(s.filesOf(s.config))
+	s.seen = look(s.filesOf(s.config), s.config.Policy.Patterns)
 	s.mu.Unlock()
 	s.log.Info("configuration changed by the service API", "file", file, "servers", len(next.Servers))
 	return before, after, nil

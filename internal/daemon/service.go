@@ -74,7 +74,7 @@ func fixed(old, next *config.Config) error {
 		{"allowed_hosts", !slices.Equal(old.AllowedHosts, next.AllowedHosts)},
 		{"allowed_origins", !slices.Equal(old.AllowedOrigins, next.AllowedOrigins)},
 		{"trusted_proxies", !slices.Equal(old.TrustedProxies, next.TrustedProxies)},
-		{"limits", old.Limits != next.Limits || old.Approvals != next.Approvals},
+		{"limits", old.Limits != next.Limits || old.Approvals != next.Approvals || old.PolicyLimits != next.PolicyLimits},
 		{"ledger", old.Ledger != next.Ledger}, // its keys in limits, too
 		{"telemetry", !old.Telemetry.Equal(next.Telemetry)},
 		{"log", old.Log != next.Log},

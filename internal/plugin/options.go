@@ -28,6 +28,29 @@ func Builtin() []string {
 	return []string{nameSecrets, namePII, nameInvisible, nameInjection, nameSize, nameTaint}
 }
 
+// InMode reads a name such as redact-secrets: a built-in plugin that finds things, to be
+// run by a rule in a mode of its own, whatever its configured one is. These are
+// observe-, redact- and block- with secrets, pii and invisible.
+func InMode(name string) (mode, plugin string, ok bool) {
+	mode, plugin, _ = strings.Cut(name, "-")
+	ok = slices.Contains([]string{nameSecrets, namePII, nameInvisible}, plugin) && slices.Contains([]string{"observe", "redact", "block"}, mode)
+	return mode, plugin, ok
+}
+
+// inModes are the plugins of [InMode], of which base has the options.
+func inModes(base map[string]*one, taken map[string]Config) (list []*one) {
+	for _, name := range [...]string{nameSecrets, namePII, nameInvisible} {
+		for m := observe; m <= block; m++ {
+			own := *base[name]
+			own.name, own.mode, own.always = m.String()+"-"+name, m, false
+			if _, ok := taken[own.name]; !ok {
+				list = append(list, &own)
+			}
+		}
+	}
+	return list
+}
+
 // Config is one plugin as the policy's `plugins` have it.
 type Config struct {
 	// Mode is observe (note what is found), redact (replace it) or block. Empty: the
@@ -35,6 +58,8 @@ type Config struct {
 	Mode string
 	// WASM is the file of a plugin of one's own; empty for a built-in one.
 	WASM string
+	// SHA256 is the digest that the file has to have, in hex. Empty: any.
+	SHA256 string
 	// Detect are the kinds of findings that count; of taint, what sets labels. Empty:
 	// the default ones.
 	Detect []string

@@ -100,6 +100,9 @@ policy:
 | block | the call is refused, or the result withheld |
 
 Without a mode a plugin runs only where a rule names it (` + "`action: preprocess`, `plugin: secrets`" + `), and redacts. With a mode it runs on every call.
+A rule may also run ` + "`secrets`" + `, ` + "`pii`" + ` and ` + "`invisible`" + ` in a mode of its own, whatever the configured one is: ` + "`plugin: redact-secrets`" + `, ` + "`plugin: block-pii`" + `.
+The file of a plugin is read anew when it changes, and another content is another policy; with ` + "`sha256`" + ` only the one that is meant is taken. What the
+corp layer names must be root's.
 A plugin that cannot be loaded, or an option that it does not have, stops the start of the service, and leaves the running policy in place on a reload.
 A plugin that fails while it runs blocks the call, and nobody knows then what must not be kept of it: the ledger keeps its size and its SHA-256 digest
 (dev.durward/withheld) in place of its params. The same holds where a rule that runs a plugin, or rewrites, cannot be evaluated.

@@ -104,7 +104,7 @@ func (r *run) inspect() error {
 	by := map[what]*one{}
 	for _, o := range r.list {
 		want |= o.by
-		if o.by != 0 {
+		if before := by[o.by]; o.by != 0 && (before == nil || o.mode > before.mode) { // secrets and redact-secrets, say
 			by[o.by] = o
 		}
 	}

@@ -71,6 +71,10 @@ func New(opt Options) (*Set, error) {
 		_ = s.Close()
 		return nil, err
 	}
+	for _, o := range inModes(s.byName, configs) {
+		s.all = append(s.all, o)
+		s.byName[o.name] = o
+	}
 	return s, nil
 }
 

@@ -252,3 +252,27 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A rule may run a plugin in a mode of its own, whatever the configured one is.
+func TestRulesRunPluginsInModesOfTheirOwn(t *testing.T) {
+	set := newSet(t, map[string]plugin.Config{"pii": {Mode: "observe", Detect: []string{"email"}}})
+	c := toolCall(`{"to":"ann.example@mail.corp","key":"AKIA` + `IOSFODNN7REALKEY"}`)
+	for name, want := range map[string]durward.Action{"observe-pii": durward.Allow, "redact-pii": durward.Allow, "block-pii": durward.Block, "block-invisible": durward.Allow} {
+		d, _, err := set.Preprocess(t.Context(), c, []string{name})
+		if err != nil || d.Action != want {
+			t.Errorf("%s: %v %+v", name, err, d)
+		}
+		if strings.HasPrefix(name, "redact") != (d.Changed != nil) || name != "block-invisible" && (len(d.Matches) != 1 || d.Matches[0].Rule != "plugin:"+name) {
+			t.Errorf("%s: changed %s, %+v", name, d.Changed, d.Matches)
+		}
+	}
+	if d, _, err := set.Preprocess(t.Context(), c, nil); err != nil || d.Changed != nil || len(d.Matches) != 1 || d.Matches[0].Action != "observe" {
+		t.Errorf("on every event: %v %+v", err, d)
+	}
+	if d, _, err := set.Preprocess(t.Context(), c, []string{"observe-pii", "block-pii"}); err != nil || d.Action != durward.Block {
+		t.Errorf("the strictest does not win: %v %+v", err, d)
+	}
+	if _, _, err := set.Preprocess(t.Context(), c, []string{"block-taint"}); err == nil {
+		t.Error("block-taint")
+	}
+}

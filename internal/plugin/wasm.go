@@ -3,6 +3,8 @@ package plugin
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -80,6 +82,9 @@ func (s *Set) load(o *one, c Config, cache *Cache) error {
 	code, err := readModule(c.WASM)
 	if err != nil {
 		return durward.Errorf(durward.Invalid, op, "%s: %w", c.WASM, err)
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(code)); c.SHA256 != "" && sum != c.SHA256 {
+		return durward.Errorf(durward.Conflict, op, "%s has the SHA-256 digest %s, not %s: it was changed meanwhile; reload once more", c.WASM, sum, c.SHA256)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
