@@ -188,6 +188,9 @@ func TestMomentsSayWhatHappened(t *testing.T) {
 		&ledger.Flow{Call: i.ID, At: at(5), Method: "GET", Host: "h", Port: 80, Path: "/x", Status: 404, Decision: "allow"},
 		&ledger.Event{At: at(4), Layer: "file", Sandbox: "box", What: "write", Detail: strings.Repeat("ä", 200), TraceID: [16]byte{1}},
 		&ledger.Change{At: at(3), Who: "me", What: "server add", Target: "github"},
+		&ledger.Change{At: at(3).Add(-time.Microsecond), Who: "me", What: "config reload", Target: "c.yaml", OldHash: strings.Repeat("ab", 32), NewHash: strings.Repeat("cd", 32), Detail: "different: log"},
+		&ledger.Change{At: at(3).Add(-2 * time.Microsecond), Who: "me", What: "key rotate", NewHash: "durward-1+2+3"},
+		&ledger.Change{At: at(3).Add(-3 * time.Microsecond), Who: "me", What: "config reload", OldHash: strings.Repeat("ab", 32), NewHash: strings.Repeat("ab", 32)},
 		&ledger.Note{At: at(2), What: "recovered", Detail: "1 call"},
 	)
 	page, err := b.reader().Timeline(t.Context(), ledger.TimelineFilter{})
@@ -202,6 +205,9 @@ func TestMomentsSayWhatHappened(t *testing.T) {
 		{At: at(5), Layer: "net", Ref: string(i.ID), Summary: "GET h:80/x 404", Status: "allow"},
 		{At: at(4), Layer: "fs", Ref: "box", Summary: "write " + strings.Repeat("ä", 117) + "…", TraceID: "01" + strings.Repeat("0", 30)},
 		{At: at(3), Layer: "change", Ref: "github", Summary: "me server add"},
+		{At: at(3).Add(-time.Microsecond), Layer: "change", Ref: "c.yaml", Summary: "me config reload (abababababab → cdcdcdcdcdcd) different: log"},
+		{At: at(3).Add(-2 * time.Microsecond), Layer: "change", Summary: "me key rotate (→ durward-1+2+3)"},
+		{At: at(3).Add(-3 * time.Microsecond), Layer: "change", Summary: "me config reload"},
 		{At: at(2), Layer: "change", Summary: "recovered: 1 call"},
 	}
 	if diff := cmp.Diff(want, page.Moments); diff != "" {

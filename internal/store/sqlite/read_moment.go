@@ -29,7 +29,7 @@ func momentSQL(st stream) string {
 	case streamEvents:
 		return "SELECT at, trace, layer, sandbox, what, detail FROM events WHERE seq = ?"
 	case streamChanges:
-		return "SELECT at, NULL, target, who, what, detail FROM changes WHERE seq = ?"
+		return "SELECT at, NULL, target, who, what, old_hash, new_hash, detail FROM changes WHERE seq = ?"
 	default:
 		return "SELECT at, NULL, what, detail FROM notes WHERE seq = ?"
 	}
@@ -81,6 +81,23 @@ func flowSummary(method, host string, port int64, path string, status int64) str
 		s += " " + strconv.FormatInt(status, 10)
 	}
 	return s
+}
+
+// changeSummary says what became of what, by their digests or names.
+func changeSummary(who, what, from, to, detail string) string {
+	if from == to {
+		return joined(" ", who, what, detail)
+	}
+	return joined(" ", who, what, "("+joined(" ", shortDigest(from), "→", shortDigest(to))+")", detail)
+}
+
+// shortDigest is the beginning of a digest; what is none stays as it is.
+func shortDigest(text string) string {
+	const most = 12
+	if strings.Trim(text, "0123456789abcdef") != "" || len(text) <= most {
+		return text
+	}
+	return text[:most]
 }
 
 // eventLayer is the layer of a timeline that shows events of a layer.

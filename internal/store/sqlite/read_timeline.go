@@ -232,7 +232,8 @@ func (v *view) moment(st stream, seq int64, page *ledger.TimelinePage) error {
 		case streamEvents:
 			m.Layer, m.Ref, m.Summary = eventLayer(c.text()), c.text(), joined(" ", c.text(), c.text())
 		case streamChanges:
-			m.Layer, m.Ref, m.Summary = layerChange, c.text(), joined(" ", c.text(), c.text(), c.text())
+			m.Layer, m.Ref = layerChange, c.text()
+			m.Summary = changeSummary(c.text(), c.text(), c.text(), c.text(), c.text())
 		default:
 			m.Layer, m.Summary = layerChange, joined(": ", c.text(), c.text())
 		}
