@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,10 +63,10 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 		if reply, refused = g.wait(ctx, p, d, out, client); refused {
 			return reply, true
 		}
-	case s == nil || !s.question || expired || p.answer(approvalKey) == nil:
+	case s == nil || !s.question || p.answer(approvalKey) == nil || !bytes.Equal(s.own, askedBy(d.Question)):
 		return g.askModern(p, d), true
 	default:
-		p.settled(g.approver.Told(ctx, &p.call, d, agreed(p.answer(approvalKey))))
+		p.settled(g.approver.Told(ctx, &p.call, d, agreed(p.answer(approvalKey)), expired))
 	}
 	if p.approval != "" {
 		g.count(p, d)
@@ -175,7 +177,13 @@ func mayAnswer(e durward.Entrance) bool {
 // askModern ends the request with the question. The answer comes with another request.
 func (g *Gateway) askModern(p *passage, d *durward.Decision) exchange.Reply {
 	q := wire.Member{Name: approvalKey, Value: question(wire.MethodElicit, approvalForm(p, d.Question))}
-	return g.ask(p, []wire.Member{q}, &state{question: true, round: 1, expires: time.Now().Add(questionTime(d.Question))})
+	return g.ask(p, []wire.Member{q}, &state{question: true, round: 1, expires: time.Now().Add(questionTime(d.Question)), own: askedBy(d.Question)})
+}
+
+// askedBy identifies the rules that ask, so that no answer counts for others.
+func askedBy(q *durward.Question) []byte {
+	sum := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(q.Rules)), "\n")))
+	return sum[:]
 }
 
 func questionTime(q *durward.Question) time.Duration {

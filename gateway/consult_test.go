@@ -72,8 +72,11 @@ func (d *desk) Ask(ctx context.Context, c *durward.Call, _ *durward.Decision, as
 	return a, d.err
 }
 
-func (d *desk) Told(_ context.Context, c *durward.Call, _ *durward.Decision, yes bool) (durward.Answer, error) {
+func (d *desk) Told(_ context.Context, c *durward.Call, _ *durward.Decision, yes, late bool) (durward.Answer, error) {
 	d.note("told %s %v", c.Name, yes)
+	if late {
+		return durward.Answer{Approval: "late", Cause: durward.CauseExpired}, nil
+	}
 	return durward.Answer{Approved: yes, Approval: "told"}, nil
 }
 

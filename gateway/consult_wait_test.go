@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,12 +21,13 @@ import (
 
 // waiter is a client on lines of a gateway that asks about echo, in a bubble of time.
 type waiter struct {
-	t     *testing.T
-	conn  net.Conn
-	meta  string
-	notes []note
-	done  chan wire.Message
-	over  sync.WaitGroup
+	t      *testing.T
+	engine *policy.Engine
+	conn   net.Conn
+	meta   string
+	notes  []note
+	done   chan wire.Message
+	over   sync.WaitGroup
 
 	mu    sync.Mutex // guards all below
 	steps []approval.Status
@@ -55,9 +57,10 @@ func (w *waiter) Outcome(_ context.Context, c *durward.Call, o durward.Outcome) 
 }
 
 // begin starts a gateway and a client of it, whose call of echo waits.
-func (w *waiter) begin(modern bool) {
+func (w *waiter) begin(modern bool, via ...string) {
 	w.t.Helper()
-	engine, err := policy.New(policy.Options{Set: rules(w.t, userRules("rules: [{id: asks, on: [tools/call], action: ask, ask: {timeout: 4m}}]"))})
+	var err error
+	w.engine, err = policy.New(policy.Options{Set: w.rules(via...)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -65,7 +68,7 @@ func (w *waiter) begin(modern bool) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	g, err := gateway.New(gateway.Options{Builtin: true, Decider: engine, Approver: desk, Recorder: w, Access: gateway.Access{NoAuth: true}})
+	g, err := gateway.New(gateway.Options{Builtin: true, Decider: w.engine, Approver: desk, Recorder: w, Access: gateway.Access{NoAuth: true}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -86,13 +89,29 @@ func (w *waiter) begin(modern bool) {
 	})
 	w.meta = `"progressToken":"p"`
 	if modern {
-		w.meta += `,` + modernMeta[len(`"_meta":{`):len(modernMeta)-1]
+		w.meta += `,` + strings.Replace(modernMeta[len(`"_meta":{`):len(modernMeta)-1], "Capabilities\":{}", "Capabilities\":{\"elicitation\":{\"form\":{}}}", 1)
 	} else {
 		w.write(`{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 		w.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	}
-	w.write(`{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"local__echo","arguments":{"message":"x"},"_meta":{` + w.meta + `}}}`)
+	w.call("")
+}
+
+// call calls echo; more are members of its params.
+func (w *waiter) call(more string) {
+	w.t.Helper()
+	w.write(`{"jsonrpc":"2.0","id":"call","method":"tools/call","params":{"name":"local__echo","arguments":{"message":"x"},"_meta":{` + w.meta + `}` + more + `}}`)
 	synctest.Wait()
+}
+
+// rules ask about calls, by the ways that are named.
+func (w *waiter) rules(via ...string) *policy.Set {
+	w.t.Helper()
+	text := "rules: [{id: asks, on: [tools/call], action: ask, ask: {timeout: 4m, via: [console, cli"
+	for _, v := range via {
+		text += ", " + v
+	}
+	return rules(w.t, userRules(text+"]}}]"))
 }
 
 func (w *waiter) write(line string) {
@@ -182,6 +201,42 @@ func TestACallThatWaitsSaysSoUntilItEnds(t *testing.T) {
 				synctest.Wait()
 				if w.ended() != "[pending cancelled] [cancelled]" {
 					t.Error(w.ended())
+				}
+			})
+		})
+	}
+}
+
+// A modern client that is asked itself may take as long as the question is open, and
+// its answer is for the rules that asked.
+func TestAModernClientAnswersInTimeAndForTheRulesThatAsked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		meanwhile func(w *waiter)
+		code      int
+		asked     bool // again
+		ended     string
+	}{
+		"in time": {func(*waiter) { time.Sleep(3 * time.Minute) }, 0, false, "[approved] [input ok]"},
+		"late":    {func(*waiter) { time.Sleep(5 * time.Minute) }, wire.CodeApprovalTimeout, false, "[expired] [input denied]"},
+		"other rules ask by now": {func(w *waiter) {
+			w.engine.Swap(rules(w.t, userRules("rules: [{id: others, on: [tools/call], action: ask, ask: {via: [client]}}]")), nil)
+		}, 0, true, "[] [input input]"},
+		"it is blocked by now": {func(w *waiter) {
+			w.engine.Swap(rules(w.t, userRules("rules: [{id: no, on: [tools/call], action: block}]")), nil)
+		}, wire.CodeRefused, false, "[] [input refused]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &waiter{t: t}
+				w.begin(true, "client")
+				first := <-w.done
+				tt.meanwhile(w)
+				w.call(`,"requestState":` + string(wire.Get(first.Result, "requestState")) +
+					`,"inputResponses":{"durward-approval":{"action":"accept","content":{"approve":true}}}`)
+				m := <-w.done
+				code, _ := wire.ErrorCode(m.Error)
+				if code != tt.code || (m.Type() == "input_required") != tt.asked || w.ended() != tt.ended {
+					t.Errorf("%s %s %s", m.Result, m.Error, w.ended())
 				}
 			})
 		})

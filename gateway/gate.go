@@ -47,8 +47,9 @@ type Approver interface {
 	// An error means that nobody was asked, and refuses the call.
 	Ask(ctx context.Context, call *durward.Call, d *durward.Decision, asks func(context.Context) (approved, answered bool)) (durward.Answer, error)
 	// Told writes down an answer that the requesting client gave with another request
-	// than the one that was asked about, where the question allows it.
-	Told(ctx context.Context, call *durward.Call, d *durward.Decision, approved bool) (durward.Answer, error)
+	// than the one that was asked about, where the question allows it. One that is late
+	// counts as none.
+	Told(ctx context.Context, call *durward.Call, d *durward.Decision, approved, late bool) (durward.Answer, error)
 }
 
 // MatchRecorder is what a [Recorder] may implement besides: it writes down each

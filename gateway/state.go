@@ -20,7 +20,7 @@ type state struct {
 	round   int               // of input: 1 for the first
 	expires time.Time
 
-	own   []byte // the server's own requestState, raw JSON string; nil: it gave none
+	own   []byte // the server's own requestState, raw JSON string; nil: it gave none. Of a question of ours: what asks
 	hold  string // the call that waits for the answers; "" when none does
 	again bool   // nothing waits: the server refused the call until the answers are there
 

@@ -118,13 +118,16 @@ func (d *Desk) unasked(ctx context.Context, call *durward.Call, why string) (dur
 }
 
 // Told writes down the answer that the requesting client gave itself, where the
-// question allows that.
-func (d *Desk) Told(ctx context.Context, call *durward.Call, dec *durward.Decision, approved bool) (durward.Answer, error) {
+// question allows that. One that is late counts as none.
+func (d *Desk) Told(ctx context.Context, call *durward.Call, dec *durward.Decision, approved, late bool) (durward.Answer, error) {
 	q := d.question(dec)
 	if !slices.Contains(q.Via, durward.ViaClient) {
 		return durward.Answer{}, durward.Errorf(durward.Denied, "approvals", "the rule does not let the requesting client answer (ask.via)")
 	}
 	s := saidByClient(newID(), call, approved)
+	if late {
+		s = Step{ID: s.ID, Call: s.Call, Status: Expired, By: ByService, Reason: "the client answered, but not within " + q.Timeout.String()}
+	}
 	s.At = d.opt.Now()
 	if err := d.record(ctx, s); err != nil {
 		return durward.Answer{}, err

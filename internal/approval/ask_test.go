@@ -160,7 +160,7 @@ func TestWhatCannotBeRecordedIsNotApproved(t *testing.T) {
 		t.Error("what was not approved is remembered")
 	}
 	r.book.broken = func(approval.Step) bool { return true }
-	if _, err := r.Told(t.Context(), call(`{}`), &durward.Decision{Question: &durward.Question{Via: []string{durward.ViaClient}}}, true); err == nil {
+	if _, err := r.Told(t.Context(), call(`{}`), &durward.Decision{Question: &durward.Question{Via: []string{durward.ViaClient}}}, true, false); err == nil {
 		t.Error("an answer of the client that is not on record")
 	}
 }
@@ -213,19 +213,28 @@ func TestTheParkedCallsOfOnePrincipalAreBounded(t *testing.T) {
 
 func TestAClientAnswersOnlyWhereARuleSaysSo(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Told(t.Context(), call(`{}`), asks(""), true); durward.KindOf(err) != durward.Denied {
+	if _, err := r.Told(t.Context(), call(`{}`), asks(""), true, false); durward.KindOf(err) != durward.Denied {
 		t.Error(err)
 	}
 	d := asks(durward.ScopeGrant)
 	d.Question.Via = []string{durward.ViaClient}
 	for _, approved := range []bool{true, false} {
-		a, err := r.Told(t.Context(), call(`{}`), d, approved)
+		a, err := r.Told(t.Context(), call(`{}`), d, approved, false)
 		if err != nil || a.Approved != approved || a.By != "the client agent 1 of alice" || (a.Scope == durward.ScopeCall) != approved {
 			t.Errorf("%+v %v", a, err)
 		}
 	}
 	if got := r.book.statuses(); !reflect.DeepEqual(got, []approval.Status{approval.Approved, approval.Denied}) || len(r.Grants()) != 0 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestAnAnswerOfAClientThatComesTooLateIsNone(t *testing.T) {
+	r, d := newRig(t), asks("")
+	d.Question.Via = []string{durward.ViaClient}
+	a, err := r.Told(t.Context(), call(`{}`), d, true, true)
+	if err != nil || a.Approved || a.Cause != durward.CauseExpired || !reflect.DeepEqual(r.book.statuses(), []approval.Status{approval.Expired}) {
+		t.Errorf("%+v %v %v", a, err, r.book.statuses())
 	}
 }
 
