@@ -20,10 +20,14 @@ RUN      ?= .
 ARGS     ?=
 PGO      ?= auto
 
-# SQLite is C that was turned into Go: what it works on lies outside Go's heap, where
-# the race detector does not look, and to tell it of every access takes twenty times
-# as long. So that code alone is built without; all that calls it is watched.
-UNWATCHED = modernc.org/sqlite/lib modernc.org/libc
+# What the race detector is not told of, because that takes ten to twenty times as
+# long and can find nothing: SQLite, C that was turned into Go and works on memory
+# outside Go's heap, where the detector does not look; arithmetic of signatures and the
+# compiler of WebAssembly, which work on values of one goroutine. All that calls them
+# is watched.
+WAZEVO    = github.com/tetratelabs/wazero/internal/engine/wazevo
+UNWATCHED = modernc.org/sqlite/lib modernc.org/libc crypto/internal/fips140/edwards25519/... \
+  $(WAZEVO)/backend/... $(WAZEVO)/frontend $(WAZEVO)/ssa $(WAZEVO)/wazevoapi
 RACE      = -race $(UNWATCHED:%=-gcflags=%=-race=false)
 
 GO_SOURCES = git ls-files -co --exclude-standard '*.go'
