@@ -61,7 +61,7 @@ type Match struct {
 	Layer     string
 	Rule      string // of a plugin without rule: plugin:NAME
 	Action    string // what the rule asks for
-	Effective string // what came of it: the same, or why it did not count ("below limit", "granted by ID")
+	Effective string // what came of it: the same, or why it did not count ("below limit"); or which earlier answer covers it ("granted by ID")
 	Detection string // none, info, low, medium, high, critical
 	Detail    string // the rule's reason, or what was found or changed: safe to keep
 }

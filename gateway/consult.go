@@ -51,11 +51,13 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 		return exchange.Reply{Error: wire.ErrorObject(err), BadRequest: true}, true
 	case s != nil && !expired && s.approval != "" && g.rounds.take(s.approval, s.round):
 		p.approval = s.approval
+		g.covered(p, d, "approved in an earlier round by "+s.approval, "")
 		return exchange.Reply{}, false
 	}
 	if a, ok := g.approver.Granted(&p.call, d); ok {
 		p.approval = a.Approval
 		g.count(p, d)
+		g.covered(p, d, "granted by "+a.Approval, a.By)
 		return exchange.Reply{}, false
 	}
 	switch client := asksClient(p, d.Question); {
@@ -77,6 +79,20 @@ func (g *Gateway) consult(ctx context.Context, p *passage, d *durward.Decision, 
 		p.refused = durward.StatusCancelled
 	}
 	return g.unapproved(p, d, p.denied), true
+}
+
+// covered writes down which earlier answer let a call pass, for each rule that asks.
+func (g *Gateway) covered(p *passage, d *durward.Decision, effective, by string) {
+	matches := make([]durward.Match, 0, len(d.Question.Rules))
+	for _, name := range d.Question.Rules {
+		layer, rule, _ := strings.Cut(name, "/")
+		m := durward.Match{Stage: "request", Layer: layer, Rule: rule, Action: durward.Ask.String(), Effective: effective}
+		if by != "" {
+			m.Detail = "approved by " + by
+		}
+		matches = append(matches, m)
+	}
+	g.matched(&p.call, matches)
 }
 
 // wait has a person asked while the call waits, and looks at the call once more when

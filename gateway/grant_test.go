@@ -143,6 +143,10 @@ func TestB23_AnAnswerForTheSessionIsForThatSession(t *testing.T) {
 	if r.asks(t, c, `{"text":"ab"}`) {
 		t.Error("the same call in its session is asked about")
 	}
+	want := durward.Match{Stage: "request", Layer: "user", Rule: "asks", Action: "ask", Effective: "granted by " + r.desk.Grants()[0].ID, Detail: "approved by ann"}
+	if m, end := r.last(); m != want || end != "ok" {
+		t.Errorf("what let it pass is not on record: %+v %s", m, end)
+	}
 	if !r.asks(t, c, `{"text":"ac"}`) || !r.asks(t, other, `{"text":"ab"}`) || !r.asks(t, r.modern("/mcp"), `{"text":"ab"}`) {
 		t.Error("another call, or another session, is not asked about")
 	}
