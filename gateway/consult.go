@@ -174,7 +174,7 @@ func pulse(out exchange.Stream) (stop func()) {
 // asksClient reports whether the requesting client is to be asked: a rule names it,
 // and it can be.
 func asksClient(p *passage, q *durward.Question) bool {
-	return slices.Contains(q.Via, durward.ViaClient) && mayAnswer(p.in.Caller.Entrance) &&
+	return slices.Contains(q.Via, durward.ViaClient) && mayAnswer(p.in.Caller.Entrance) && len(p.call.FullName)+len(p.call.Arguments) <= shownMost &&
 		exchange.Missing(p.in.Client.Capabilities, wire.MethodElicit, approvalForm(p, q)) == "" &&
 		(p.in.Client.Era != wire.Modern || mayNeedInput(p.in.Method))
 }
@@ -215,28 +215,25 @@ func agreed(result []byte) bool {
 	return action == "accept" && string(wire.Get(wire.Get(result, "content"), "approve")) == "true"
 }
 
-// shownMost bounds how much of the arguments a client is shown, in bytes.
-const shownMost = 4 << 10
+// shownMost is the longest that name and arguments may be for a client to be asked, in
+// bytes: nobody is to approve what is not shown.
+const shownMost = 8 << 10
 
 // approvalForm is the elicitation that asks a client for an approval.
 func approvalForm(p *passage, q *durward.Question) []byte {
 	var b strings.Builder
 	b.WriteString("Durward: may this call be made?\n\n" + p.in.Method)
 	if p.call.FullName != "" {
-		b.WriteString(" " + clip(p.call.FullName))
+		b.WriteString(" " + reveal.Line(p.call.FullName))
 	}
 	if p.call.Server != "" {
 		b.WriteString(" of server " + p.call.Server)
 	}
 	if arguments := p.call.Arguments; arguments != nil {
-		shown := wire.AppendCanonical(nil, arguments)
-		rest := len(shown) - shownMost
-		if rest > 0 {
-			shown = shown[:shownMost]
-		}
-		b.WriteString("\n" + reveal.Line(string(shown)))
-		if rest > 0 {
-			b.WriteString("\n… and " + strconv.Itoa(rest) + " bytes more")
+		text := string(wire.AppendCanonical(nil, arguments)) // in which nothing is escaped that can be read
+		b.WriteString("\n" + reveal.Line(text))
+		for _, l := range reveal.LookAlikes(text) {
+			b.WriteString("\n" + l.String())
 		}
 	}
 	if q.Text != "" {

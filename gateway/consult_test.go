@@ -165,23 +165,27 @@ func TestTheClientIsAskedWhereARuleSaysSo(t *testing.T) {
 		for _, yes := range []bool{true, false} {
 			c := r.asking(t, modern, "/mcp")
 			asked := ""
-			a, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"h__echo","arguments":{"text":"x\u200by"}}`, func(q rawclient.Question) string {
+			a, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"h__echo","arguments":{"text":"p\u0430y \u0078\u200by"}}`, func(q rawclient.Question) string {
 				asked = q.Text()
 				return fmt.Sprintf(`{"action":"accept","content":{"approve":%v}}`, yes)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(asked, `{"text":"x<U+200B>y"}`) || !strings.Contains(asked, "is it<U+202E> wise?") {
+			if !strings.Contains(asked, `{"text":"pаy x<U+200B>y"}`) || !strings.Contains(asked, `"pаy" is not "pay": U+0430`) || !strings.Contains(asked, "is it<U+202E> wise?") {
 				t.Errorf("modern=%v: the question was %q", modern, asked)
 			}
-			if yes && a.Text() != "x\u200by" || !yes && a.Code() != wire.CodeDeniedByPerson {
+			if yes && a.Text() != "p\u0430y x\u200by" || !yes && a.Code() != wire.CodeDeniedByPerson {
 				t.Errorf("modern=%v yes=%v: %s %s", modern, yes, a.Msg.Result, a.Msg.Error)
 			}
 			said := map[bool]string{true: fmt.Sprintf("told echo %v", yes), false: fmt.Sprintf("said echo %v true", yes)}[modern]
 			if got := d.taken(); !strings.Contains(got, said) || strings.Contains(got, "ask echo") {
 				t.Errorf("modern=%v yes=%v:\n%s", modern, yes, got)
 			}
+		}
+		// Nobody is asked to approve what is too long to be shown.
+		if a := do(t, r.asking(t, modern, "/mcp"), wire.MethodToolsCall, `{"name":"h__echo","arguments":{"text":"`+strings.Repeat("x", 9<<10)+`"}}`); a.Code() != wire.CodeDeniedByPerson || !strings.Contains(d.taken(), "ask echo") {
+			t.Errorf("modern=%v: %s", modern, a.Msg.Error)
 		}
 		// A client that cannot be asked is no way to an answer: the desk is.
 		c := r.clients(t, "/mcp")[map[bool]string{true: "modern", false: "legacy"}[modern]]

@@ -89,29 +89,6 @@ func TestLongTextsAreToldAroundTheirChanges(t *testing.T) {
 	}
 }
 
-func TestLookAlikesAreFound(t *testing.T) {
-	for in, want := range map[string]string{
-		"pay p\u0430ypal now":                      "paypal",
-		"\u0430dmin":                               "admin",
-		"\uff52\uff45\uff41\uff44":                 "read",
-		"\U0001d42b\U0001d41e\U0001d41a\U0001d41d": "read",
-		"\u0441\u043e\u0440\u0443":                 "copy",
-		"caf\u00e9":                                "",
-		"\u042d\u0442\u043e \u043e\u0441\u0430 \u0438 \u0440\u043e\u0441\u0430": "", // Russian is no attack on English
-		"10 µs at 5 kΩ, x² and 1º":                                              "",
-		"日本語":                                                                   "",
-		"read":                                                                  "",
-	} {
-		var got string
-		if found := pin.LookAlikes(in); len(found) > 0 {
-			got = found[0].Plain
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestWarningsNameThePlace(t *testing.T) {
 	got := pin.Warnings("tool", []byte("{\"name\":\"re\u0430d\",\"description\":\"x\u200b\u200b\",\"inputSchema\":{\"properties\":{\"p\":{\"description\":\"a\u202e\",\"title\":1,\"title\":2}}}}"))
 	want := []string{

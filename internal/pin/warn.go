@@ -64,7 +64,7 @@ func (w *warner) text(what, text string) {
 	case n > 1:
 		w.add(fmt.Sprintf("%s holds %d hidden characters", what, n))
 	}
-	for _, l := range LookAlikes(text) {
+	for _, l := range reveal.LookAlikes(text) {
 		w.add(what + ": " + l.String())
 	}
 }

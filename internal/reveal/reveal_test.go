@@ -49,6 +49,29 @@ func TestHiddenCountsWhatIsWrittenOut(t *testing.T) {
 	}
 }
 
+func TestLookAlikesAreFound(t *testing.T) {
+	for in, want := range map[string]string{
+		"pay p\u0430ypal now":                      "paypal",
+		"\u0430dmin":                               "admin",
+		"\uff52\uff45\uff41\uff44":                 "read",
+		"\U0001d42b\U0001d41e\U0001d41a\U0001d41d": "read",
+		"\u0441\u043e\u0440\u0443":                 "copy",
+		"caf\u00e9":                                "",
+		"\u042d\u0442\u043e \u043e\u0441\u0430 \u0438 \u0440\u043e\u0441\u0430": "", // Russian is no attack on English
+		"10 µs at 5 kΩ, x² and 1º":                                              "",
+		"日本語":                                                                   "",
+		"read":                                                                  "",
+	} {
+		var got string
+		if found := reveal.LookAlikes(in); len(found) > 0 {
+			got = found[0].Plain
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
 // Whatever a text is, what is shown of it steers nothing and hides nothing.
 func FuzzReveal(f *testing.F) {
 	for _, seed := range []string{"a\u200bb", "\x1b]0;x\x07", "\xff\xfe", "\u2764\ufe0f\u200d\U0001f469", "e\u0301\u0301\u0301", "a\r\nb"} {

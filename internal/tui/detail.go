@@ -11,6 +11,7 @@ import (
 
 	"durward/client"
 	"durward/internal/reveal"
+	"durward/internal/wire"
 )
 
 // kind is how a line looks.
@@ -80,10 +81,10 @@ func holds(a *client.Approval) string {
 func changeLines(c *client.ArgumentChange) []line {
 	out := []line{{"  " + reveal.Line(c.Path) + "  (" + reveal.Line(c.Rule) + ")", plain}}
 	if c.Old != nil {
-		out = append(out, line{"  - " + reveal.Line(string(c.Old)), removed})
+		out = append(out, line{"  - " + reveal.Line(spelled(c.Old)), removed})
 	}
 	if c.New != nil {
-		out = append(out, line{"  + " + reveal.Line(string(c.New)), added})
+		out = append(out, line{"  + " + reveal.Line(spelled(c.New)), added})
 	}
 	return out
 }
@@ -93,17 +94,50 @@ func argumentLines(d *client.ApprovalDetail) []line {
 		return []line{{"without arguments", title}}
 	}
 	out := []line{{"arguments, " + strconv.Itoa(len(d.Arguments)) + " bytes", title}}
-	if n := reveal.Hidden(string(d.Arguments)); n > 0 {
-		out = append(out, line{strconv.Itoa(n) + " characters in them are invisible, or look like others; they stand there as <U+…>", warning})
+	text := spelled(d.Arguments)
+	if n := reveal.Hidden(text); n > 0 {
+		out = append(out, line{"hidden characters in them: " + strconv.Itoa(n) + "; they stand there as <U+…>", warning})
+	}
+	for _, l := range reveal.LookAlikes(text) {
+		out = append(out, line{l.String(), warning})
 	}
 	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, d.Arguments, "", "  "); err != nil {
-		return append(out, line{reveal.Line(string(d.Arguments)), plain})
+	if err := json.Indent(&pretty, []byte(text), "", "  "); err != nil {
+		return append(out, line{reveal.Line(text), plain})
 	}
 	for _, text := range strings.Split(pretty.String(), "\n") {
 		out = append(out, line{reveal.Line(text), plain})
 	}
 	return out
+}
+
+// spelled is JSON with the characters of its strings instead of escapes, which could
+// hide what they say from a reader. What a string cannot hold stays escaped.
+func spelled(raw []byte) string {
+	var out strings.Builder
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			out.WriteByte(raw[i])
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(raw) && raw[end] != '"' {
+			if raw[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end = min(end+1, len(raw))
+		text, ok := wire.Unquote(raw[i:end])
+		if !ok || strings.ContainsRune(text, utf8.RuneError) {
+			out.Write(raw[i:end])
+		} else {
+			out.WriteString(wire.Quote(text))
+		}
+		i = end
+	}
+	return out.String()
 }
 
 // called names what is called, as short as can be.

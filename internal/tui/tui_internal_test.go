@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -245,6 +246,43 @@ func TestForeignTextIsMadeVisible(t *testing.T) {
 			t.Errorf("%q", text)
 		}
 	}
+}
+
+// What escapes hide from a reader is spelled out, and what reads as something else is told.
+func TestArgumentsAreShownAsTheyRead(t *testing.T) {
+	d := question("a3f8c2d1e0", func(d *client.ApprovalDetail) {
+		d.Arguments = json.RawMessage(`{"cmd":"\u0072\u006d \u002drf\u200b \/","to":"p\u0430ypal","nul":"\u0000\n","half":"\ud800","quote":"\"\\","n":1e2}`)
+		d.Changes[0].New = json.RawMessage(`"\u0061"`)
+	})
+	text := strings.Join(Describe(d), "\n")
+	for _, want := range []string{
+		`"cmd": "rm -rf<U+200B> /"`, `"to": "pаypal"`, `"pаypal" is not "paypal": U+0430`, "hidden characters in them: 1", `"nul": "\u0000\n"`,
+		`"half": "\ud800"`, `"quote": "\"\\"`, `"n": 1e2`, `+ "a"`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+// FuzzSpelled: whatever JSON is, it means the same when it is spelled out.
+func FuzzSpelled(f *testing.F) {
+	for _, seed := range []string{`{"a":"\u0062"}`, `"\ud83d\ude00"`, `["\\","\""]`, `"\u`, `{"a\u0022":1}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		out := spelled(raw)
+		if !json.Valid(raw) {
+			return
+		}
+		var a, b any
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return
+		}
+		if err := json.Unmarshal([]byte(out), &b); err != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%q became %q: %v", raw, out, err)
+		}
+	})
 }
 
 func TestOneKeyAnswers(t *testing.T) {

@@ -66,7 +66,7 @@ func owners() map[string][]string {
 		"github.com/pressly/goose/v3":     {"internal/store/sqlite", "internal/store/guard"},
 		"cel.dev/cel-go":                  {"policy"},
 		"golang.org/x/net":                {"policy"},
-		"golang.org/x/text":               {"internal/plugin", "internal/pin", "policy"},
+		"golang.org/x/text":               {"internal/plugin", "internal/reveal", "policy"},
 		"github.com/tetratelabs/wazero":   {"internal/plugin"},
 		"charm.land/":                     {"internal/tui"},
 		"github.com/gen2brain/beeep":      {"internal/daemon"},

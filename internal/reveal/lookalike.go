@@ -1,4 +1,4 @@
-package pin
+package reveal
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
-
-	"durward/internal/reveal"
 )
 
 // LookAlike is a word that looks like another one in plain letters.
@@ -19,7 +17,18 @@ type LookAlike struct {
 
 // String says so in words that are safe to show.
 func (l LookAlike) String() string {
-	return fmt.Sprintf("%q is not %q: %s", reveal.Line(l.Word), l.Plain, l.Letters)
+	return fmt.Sprintf("%q is not %q: %s", Line(l.Word), l.Plain, l.Letters)
+}
+
+// maxWord bounds how much of a word is told, in bytes.
+const maxWord = 200
+
+// clip cuts a word to that.
+func clip(text string) string {
+	if len(text) <= maxWord {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxWord], "") + "…"
 }
 
 // maxLookAlikes bounds how many words of one text are told.
@@ -35,7 +44,7 @@ const maxLookAlikes = 10
 // common typefaces draw like Latin ones; forms of letters come from compatibility
 // decomposition (NFKC).
 func LookAlikes(text string) []LookAlike {
-	if reveal.ASCII(text) {
+	if ASCII(text) {
 		return nil
 	}
 	var found []LookAlike
@@ -53,7 +62,7 @@ func LookAlikes(text string) []LookAlike {
 
 // lookAlike judges one word.
 func lookAlike(word string, native map[*unicode.RangeTable]bool) (LookAlike, bool) {
-	if reveal.ASCII(word) {
+	if ASCII(word) {
 		return LookAlike{}, false
 	}
 	var looks, letters strings.Builder
@@ -76,7 +85,7 @@ func lookAlike(word string, native map[*unicode.RangeTable]bool) (LookAlike, boo
 	if letters.Len() == 0 || foreign && !latin {
 		return LookAlike{}, false
 	}
-	return LookAlike{Word: clip(word, shownName), Plain: clip(looks.String(), shownName), Letters: clip(strings.TrimSpace(letters.String()), shownName)}, true
+	return LookAlike{Word: clip(word), Plain: clip(looks.String()), Letters: clip(strings.TrimSpace(letters.String()))}, true
 }
 
 // plainLetters returns the ASCII letters or digits that a character looks like; ""
