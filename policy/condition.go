@@ -120,7 +120,8 @@ func (c *condition) must(a *activation) bool {
 // value is one compiled value of a rewrite. It may be evaluated by many goroutines.
 type value struct {
 	program
-	looks needs
+	looks  needs
+	fields [numFields]bool
 }
 
 // needs says what the value looks at.

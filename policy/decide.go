@@ -133,6 +133,13 @@ func (r *run) hold() {
 	case PinRejected:
 		reason = "this definition was rejected"
 	}
+	hash := ""
+	if r.call.Tool != nil {
+		hash = r.call.Tool.Hash
+	}
+	r.matches = append(r.matches, durward.Match{
+		Stage: stageRequest, Layer: Builtin.String(), Rule: RulePins, Action: durward.Block.String(), Effective: r.pin, Detection: "medium", Detail: hash,
+	})
 	r.force(vote{action: durward.Block, cause: causePin, reason: reason + "; see durward pins diff " + r.call.Server})
 }
 

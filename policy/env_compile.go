@@ -72,7 +72,7 @@ func (env *environment) compileValue(src string) (*value, *fault) {
 	if f != nil {
 		return nil, f
 	}
-	return &value{program: *p, looks: walk.needs()}, nil
+	return &value{program: *p, looks: walk.needs(), fields: walk.used}, nil
 }
 
 // check parses, looks at the names, prepares what is absent, and checks the types.

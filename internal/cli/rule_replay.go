@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,14 +13,15 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/config"
+	"durward/internal/plugin"
 	"durward/policy"
 )
 
 type ruleReplayOptions struct {
-	filter  client.CallFilter
-	plugins []string
-	limit   int
-	json    bool
+	filter client.CallFilter
+	limit  int
+	json   bool
 }
 
 func newRuleReplay(std Streams) *cobra.Command {
@@ -29,9 +30,12 @@ func newRuleReplay(std Streams) *cobra.Command {
 		Use:   "replay [RULES…]",
 		Short: "Say what rules would have decided about the calls on record",
 		Long: "Say what files of rules, or the policy of your configuration file, would have decided about the calls on record, compared\n" +
-			"to what was decided. Nothing is called. Limits count as the calls came. Not on record, and absent here, are labels of\n" +
-			"sessions, pins, and what plugins found; what tools say of themselves is what they say now. Known secrets are masked in\n" +
-			"the record. Calls whose arguments were not kept as a whole are counted, not decided.\n" + exitHelp,
+			"to what was decided. Nothing is called. Limits count as the calls came, those before --since included. Plugins run on\n" +
+			"what was kept, as the files configure them, else as your configuration does; what they found when the call was made\n" +
+			"counts as found. Labels of sessions are those on record, and those that the plugins set now. What pins held stays held,\n" +
+			"and what was a tool's risk is. What tools say of themselves is what they say now.\n\n" +
+			"Where something is needed that was not recorded, as arguments that were not kept, or whether a tool was pinned, the\n" +
+			"call is shown as unknown, with what is missing, and nothing is said of what would have been decided.\n" + exitHelp,
 		Example: "  durward rule replay --since 24h new-rules.yaml",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    func(cmd *cobra.Command, args []string) error { return runRuleReplay(cmd.Context(), args, opt, std) },
@@ -42,7 +46,6 @@ func newRuleReplay(std Streams) *cobra.Command {
 	flags.StringVar(&opt.filter.Server, "server", "", "to this server")
 	flags.StringVar(&opt.filter.Tool, "tool", "", "of this tool, by its own or its offered name")
 	flags.StringVar(&opt.filter.Principal, "principal", "", "of this principal")
-	flags.StringArrayVar(&opt.plugins, "plugin", nil, "name of a plugin of yours that the rules may run")
 	flags.IntVar(&opt.limit, "limit", 100, "how many calls with another decision are shown; 0: all")
 	flags.BoolVar(&opt.json, "json", false, "print one JSON document a line: the calls with another decision, then the counts")
 	for name, complete := range map[string]func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective){
@@ -55,36 +58,42 @@ func newRuleReplay(std Streams) *cobra.Command {
 	return cmd
 }
 
-// replayed is a call about which another decision would have been taken.
+// replayed is a call about which another decision would have been taken, or of which
+// that is not known.
 type replayed struct {
 	ID     durward.CallID `json:"id"`
 	At     time.Time      `json:"at"`
 	Call   string         `json:"call"`
 	Was    string         `json:"was"`
 	WasBy  string         `json:"was_by,omitempty"`
-	Now    string         `json:"now"`
+	Now    string         `json:"now"` // allow, ask, block, or unknown
 	NowBy  string         `json:"now_by,omitempty"`
-	Reason string         `json:"reason,omitempty"`
+	Reason string         `json:"reason,omitempty"` // of unknown: what is missing
 }
+
+// unknown is what is said where something needed was not recorded.
+const unknown = "unknown"
 
 // replayCounts is what came of all calls.
 type replayCounts struct {
 	Calls   int            `json:"calls"`
 	Changed int            `json:"changed"`
-	Unseen  int            `json:"unseen"`  // whose arguments were not kept
+	Unknown int            `json:"unknown"` // of which something needed was not recorded
 	Changes map[string]int `json:"changes"` // "allow → block"
+	Missing map[string]int `json:"missing"` // what that was
 }
 
 func runRuleReplay(ctx context.Context, files []string, opt ruleReplayOptions, std Streams) error {
-	set, err := rulesOrOwn(files, opt.plugins, std)
+	set, plugins, err := replayRules(files, std)
 	if err != nil {
 		return err
 	}
+	defer plugins.Close() //nolint:errcheck // nothing of it is used any more
 	service, err := connect(ctx, std)
 	if err != nil {
 		return err
 	}
-	p, err := newReplay(ctx, set, service, opt, std)
+	p, err := newReplay(ctx, set, plugins, service, opt, std)
 	if err != nil {
 		return err
 	}
@@ -92,7 +101,16 @@ func runRuleReplay(ctx context.Context, files []string, opt ruleReplayOptions, s
 	if err != nil {
 		return err
 	}
-	stats, err := service.CallStats(ctx, opt.filter)
+	if to.IsZero() {
+		return p.report() // there are no calls
+	}
+	p.from = from
+	if from = p.widen(from, set); from.Before(p.from) {
+		p.filter = client.CallFilter{}
+	}
+	f := p.filter
+	f.Since = from.UTC().Format(time.RFC3339Nano)
+	stats, err := service.CallStats(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -106,40 +124,49 @@ func runRuleReplay(ctx context.Context, files []string, opt ruleReplayOptions, s
 	return p.report()
 }
 
-// replay decides calls on record anew. It holds a page of them at a time.
-type replay struct {
-	service  *client.Client
-	engine   *policy.Engine
-	hints    map[string]json.RawMessage // what tools say of themselves now, by server and own name
-	response bool                       // some rule looks at results
-	opt      ruleReplayOptions
-	std      Streams
-	rows     *table
-	counts   replayCounts
-	now      time.Time // of the call that is being decided
-	progress func(done int)
+// replayRules compiles the rules, and loads the plugins that they run: those of the
+// files, else those of the configuration.
+func replayRules(files []string, std Streams) (*policy.Set, *plugin.Set, error) {
+	load := loadOptions(configFile(nil))
+	load.Optional = true
+	c, err := config.Load(load)
+	if err != nil && len(files) == 0 {
+		return nil, nil, err
+	}
+	known := map[string]policy.PluginSpec{}
+	if err == nil {
+		known = c.Policy.Rules.Plugins()
+	}
+	set, err := rulesOrOwn(files, slices.Sorted(maps.Keys(known)), std)
+	if err != nil {
+		return nil, nil, err
+	}
+	specs := set.Plugins()
+	if !slices.ContainsFunc(slices.Collect(maps.Values(specs)), func(p policy.PluginSpec) bool { return p.Mode != "" || p.WASM != "" }) {
+		specs = known
+	}
+	opt := plugin.Options{Plugins: map[string]plugin.Config{}}
+	for name, p := range specs {
+		opt.Plugins[name] = plugin.Config{
+			Mode: p.Mode, WASM: p.WASM, SHA256: p.SHA256, Detect: p.Detect, Max: int64(p.Max), Threshold: p.Threshold, Labels: p.Labels, Timeout: p.Timeout,
+		}
+	}
+	plugins, err := plugin.New(opt)
+	return set, plugins, err
 }
 
-func newReplay(ctx context.Context, set *policy.Set, service *client.Client, opt ruleReplayOptions, std Streams) (*replay, error) {
-	p := &replay{service: service, opt: opt, std: std, rows: newTable(std.Out), hints: map[string]json.RawMessage{}, counts: replayCounts{Changes: map[string]int{}}}
-	for _, r := range set.Rules() {
-		p.response = p.response || r.Stage == "response"
+// widen is from when on calls have to be looked at, so that limits and labels are as
+// they were at the first that is told of.
+func (p *replay) widen(from time.Time, set *policy.Set) time.Time {
+	back := set.Longest()
+	if p.labels {
+		back = max(back, labelsBack)
 	}
-	var err error
-	p.engine, err = policy.New(policy.Options{Set: set, Plugins: noPlugins{}, Now: func() time.Time { return p.now }})
-	if err != nil {
-		return nil, err
-	}
-	tools, err := service.Tools(ctx, client.Filter{})
-	for i := range tools {
-		var said struct {
-			Annotations json.RawMessage `json:"annotations"`
-		}
-		_ = json.Unmarshal(tools[i].Raw, &said) // of another form: it says nothing
-		p.hints[tools[i].Server+"/"+tools[i].Native] = said.Annotations
-	}
-	return p, err
+	return from.Add(-back)
 }
+
+// labelsBack is how far back the labels of a session are on record, if it is in use.
+const labelsBack = 36 * time.Hour
 
 // replaySpan is the time from the first to after the last call that a filter chooses.
 func replaySpan(ctx context.Context, service *client.Client, f client.CallFilter) (from, to time.Time, err error) {
@@ -185,7 +212,7 @@ func (p *replay) between(ctx context.Context, from, to time.Time) error {
 	if !from.Before(to) {
 		return nil
 	}
-	f := p.opt.filter
+	f := p.filter
 	f.Since, f.Until, f.Limit = from.UTC().Format(time.RFC3339Nano), to.UTC().Format(time.RFC3339Nano), pageMost
 	page, err := p.service.Calls(ctx, f)
 	if err != nil {
@@ -212,109 +239,37 @@ func (p *replay) between(ctx context.Context, from, to time.Time) error {
 			return err
 		}
 	}
-	p.progress(p.counts.Calls)
+	p.progress(p.read)
 	return nil
 }
 
-// one decides one call anew.
-func (p *replay) one(ctx context.Context, c *client.CallRecord) error {
-	p.counts.Calls++
-	params, ok, err := p.body(ctx, c.RequestBody, c.Request, c.BytesIn)
-	if err != nil {
-		return err
+// changed tells of a call that is decided otherwise, or of which that is not known.
+func (p *replay) changed(c *client.CallRecord, r replayed) error {
+	r.ID, r.At, r.Call = c.ID, c.IntentAt, what(c)
+	if r.Now == unknown {
+		p.counts.Unknown++
+		p.counts.Missing[r.Reason]++
+	} else {
+		p.counts.Changed++
+		p.counts.Changes[r.Was+" → "+r.Now]++
 	}
-	if !ok {
-		p.counts.Unseen++
+	if p.opt.limit > 0 && p.counts.Changed+p.counts.Unknown > p.opt.limit {
 		return nil
 	}
-	p.now = c.IntentAt
-	ev := p.event(c, params)
-	d := p.engine.DecideEvent(ctx, ev)
-	if d.Action == durward.Allow && p.response && c.Error == "" && c.Response != "" {
-		result, ok, err := p.body(ctx, c.ResponseBody, c.Response, c.BytesOut)
-		if err != nil {
-			return err
-		}
-		if ok {
-			ev.Response, ev.Result = true, result
-			x := p.engine.Explain(ctx, ev)
-			d = x.Decision
-		}
-	}
-	if d.Action.String() == c.Decision {
-		return nil
-	}
-	return p.changed(c, &d)
-}
-
-// body is what was recorded of a request or a result; not ok: not all of it was kept.
-func (p *replay) body(ctx context.Context, digest, preview string, length int) (raw []byte, ok bool, err error) {
-	switch {
-	case digest == "" && length == 0:
-		return nil, true, nil
-	case digest == "":
-		return []byte(preview), whole(preview, length) && json.Valid([]byte(preview)), nil
-	}
-	body, info, err := p.service.Body(ctx, digest)
-	if durward.KindOf(err) == durward.NotFound && err != nil {
-		return nil, false, nil // what is kept of bodies is kept for a shorter time
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	defer func() { _ = body.Close() }() // it was only read
-	if info.Truncated {
-		return nil, false, nil
-	}
-	raw, err = io.ReadAll(io.LimitReader(body, maxRuleFile))
-	return raw, json.Valid(raw), err
-}
-
-func (p *replay) event(c *client.CallRecord, params []byte) *policy.Event {
-	call := &durward.Call{
-		ID: c.ID, Method: c.Method, Received: c.IntentAt, Params: params, Server: c.Server, Name: c.Tool, FullName: c.FullName, Transport: c.Transport,
-		RequestID: []byte(c.RequestID), Arguments: argumentsOf(params),
-		Caller: durward.Caller{
-			Principal: c.Principal, Session: c.Session, Entrance: c.Entrance, Process: c.Process,
-			Client: durward.ClientInfo{Name: c.Client.Name, Version: c.Client.Version},
-		},
-	}
-	ev := policy.EventOf(call, nil)
-	if risk, err := durward.ParseRisk(c.Risk); err == nil {
-		ev.Tool.Risk = risk
-	}
-	if ev.Tool.Name != "" {
-		ev.Tool.Annotations = p.hints[c.Server+"/"+c.Tool]
-	}
-	ev.Now = c.IntentAt
-	return &ev
-}
-
-func argumentsOf(params []byte) []byte {
-	var p struct {
-		Arguments json.RawMessage `json:"arguments"`
-	}
-	_ = json.Unmarshal(params, &p) // no object: no arguments
-	return p.Arguments
-}
-
-func (p *replay) changed(c *client.CallRecord, d *durward.Decision) error {
-	p.counts.Changed++
-	p.counts.Changes[c.Decision+" → "+d.Action.String()]++
-	if p.opt.limit > 0 && p.counts.Changed > p.opt.limit {
-		return nil
-	}
-	r := replayed{ID: c.ID, At: c.IntentAt, Call: what(c), Was: c.Decision, WasBy: byWhat(c.Layer, c.Rule), Now: d.Action.String(), NowBy: byWhat(d.Layer, d.Rule), Reason: d.Reason}
 	if p.opt.json {
 		return printJSON(p.std.Out, r)
 	}
 	var rows [][]cell
-	if p.counts.Changed == 1 {
+	if p.counts.Changed+p.counts.Unknown == 1 {
 		rows = append(rows, []cell{{text: "WHEN"}, {text: "ID"}, {text: "WAS"}, {text: "NOW"}, {text: "BY"}, {text: "CALL"}})
+	}
+	by := r.NowBy
+	if r.Now == unknown {
+		by = r.Reason
 	}
 	return p.rows.print(append(rows, []cell{
 		{text: c.IntentAt.Local().Format("2006-01-02 15:04:05")}, {text: string(c.ID)}, {text: r.Was, colour: decisionColour(r.Was)},
-		{text: r.Now, colour: decisionColour(r.Now)}, {text: r.NowBy}, {text: r.Call},
+		{text: r.Now, colour: decisionColour(r.Now)}, {text: by}, {text: r.Call},
 	}))
 }
 
@@ -329,21 +284,25 @@ func (p *replay) report() error {
 	if p.opt.json {
 		return printJSON(p.std.Out, p.counts)
 	}
-	said := fmt.Sprintf("%d calls, %d of them decided otherwise", p.counts.Calls, p.counts.Changed)
-	var parts []string
-	for change, n := range p.counts.Changes {
-		parts = append(parts, fmt.Sprintf("%s %d", change, n))
+	said := fmt.Sprintf("%d calls, %d of them decided otherwise", p.counts.Calls, p.counts.Changed) + listed(": ", p.counts.Changes)
+	if p.counts.Unknown > 0 {
+		said += fmt.Sprintf("; of %d it is not known", p.counts.Unknown) + listed(", because something is not on record: ", p.counts.Missing)
 	}
-	slices.Sort(parts)
-	if len(parts) > 0 {
-		said += ": " + strings.Join(parts, ", ")
-	}
-	if p.counts.Unseen > 0 {
-		said += fmt.Sprintf("; of %d the arguments were not kept", p.counts.Unseen)
-	}
-	if p.opt.limit > 0 && p.counts.Changed > p.opt.limit {
+	if told := p.counts.Changed + p.counts.Unknown; p.opt.limit > 0 && told > p.opt.limit {
 		said += fmt.Sprintf("; %d are shown, --limit 0 shows all", p.opt.limit)
 	}
 	_, err := fmt.Fprintln(p.std.Out, said)
 	return err
+}
+
+// listed are counts in words, the largest first; nothing where there are none.
+func listed(before string, counts map[string]int) string {
+	if len(counts) == 0 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s %d", name, counts[name])
+	}
+	return before + strings.Join(names, ", ")
 }

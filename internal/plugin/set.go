@@ -78,6 +78,9 @@ func New(opt Options) (*Set, error) {
 	return s, nil
 }
 
+// Runs reports whether some plugin runs on every event.
+func (s *Set) Runs() bool { return len(s.always) > 0 }
+
 // Foreign reports whether the set has plugins in WebAssembly: only then does Close
 // free anything.
 func (s *Set) Foreign() bool { return s.host != nil }
