@@ -33,6 +33,7 @@ type Tool struct {
 	Annotations []byte // raw ToolAnnotations object; nil when absent
 	Hash        string // SHA-256, in hex, of the definition in canonical form
 	Floor       Risk   // the least risk its server's tools have, by the operator's word
+	Set         Risk   // the tool's risk, by the operator's word, which overrides all else; RiskUnset: nothing was said
 }
 
 // Trace is the W3C trace context of a call (https://www.w3.org/TR/trace-context/).

@@ -79,6 +79,9 @@ type ToolRules struct {
 	Deny     []string          // never offer these; beats Allow
 	Rename   map[string]string // own name -> name offered (before the server prefix)
 	Describe map[string]string // own name -> description offered
+	// Risk says how risky tools are, by name or glob, whatever they say of themselves
+	// and whatever the server's floor is. Of several that fit the highest counts.
+	Risk map[string]Risk
 
 	// Idempotent tools may be called twice when the first call got no answer.
 	Idempotent []string

@@ -123,6 +123,12 @@ func TestRisk(t *testing.T) {
 		if trusted.Risk != c.want {
 			t.Errorf("%s, floor %s, trusted: %s, want %s", c.hints, c.floor, trusted.Risk, c.want)
 		}
+		said := call(`{}`, hints(c.hints, c.floor))
+		said.Tool.Set = medium // what the operator says of the tool counts, whatever else is said
+		decide(t, engine(t, compile(t, nil), pins{"": state}.set), said)
+		if said.Risk != medium {
+			t.Errorf("%s, floor %s, the operator says medium: %s", c.hints, c.floor, said.Risk)
+		}
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"durward/internal/wire"
 )
 
-// riskOf is the risk of a tool: its server's floor, raised by what the tool says of
+// riskOf is the risk of a tool: what the operator says, or else its server's floor, raised by what the tool says of
 // itself, and lowered for a tool that only reads where that is believed. A tool that
 // says it destroys does, whatever else it says; idempotentHint and titles never
 // matter; what is missing or unknown never lowers the floor.
 func riskOf(t *durward.Tool, believed bool) durward.Risk {
+	if t.Set != durward.RiskUnset {
+		return t.Set
+	}
 	floor := t.Floor
 	if floor == durward.RiskUnset {
 		floor = durward.RiskHigh

@@ -171,6 +171,27 @@ func TestHeaderParams(t *testing.T) {
 	}
 }
 
+// What the operator says of a tool counts, whatever it says of itself.
+func TestTheOperatorSaysTheRisk(t *testing.T) {
+	cat := servers(t, catalog.Options{}, durward.Server{Name: "a", Risk: durward.RiskHigh, Tools: durward.ToolRules{
+		Risk: map[string]durward.Risk{"x*": durward.RiskLow, "xy": durward.RiskMedium, "q/*": durward.RiskLow},
+	}})
+	destructive := `","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}`
+	cat.Put(catalog.Snapshot{Server: "a", Tools: raw(`{"name":"x`+destructive, `{"name":"xy`+destructive, `{"name":"z`+destructive, `{"name":"q/r`+destructive)})
+	for name, want := range map[string][2]durward.Risk{
+		"x": {durward.RiskLow, durward.RiskLow}, "xy": {durward.RiskMedium, durward.RiskMedium}, "z": {durward.RiskCritical, durward.RiskUnset}, "q/r": {durward.RiskLow, durward.RiskLow},
+	} {
+		for e := range view(t, cat, all).Entries(catalog.Tool) {
+			if e.Name == name && (e.Risk != want[0] || e.Tool.Set != want[1]) {
+				t.Errorf("%s: %s, set %s", name, e.Risk, e.Tool.Set)
+			}
+		}
+	}
+	if _, err := catalog.New(catalog.Options{}).SetServers([]durward.Server{{Name: "a", Tools: durward.ToolRules{Risk: map[string]durward.Risk{"[": durward.RiskLow}}}}); err == nil {
+		t.Error("a malformed pattern was taken")
+	}
+}
+
 func TestRiskIsTheFloorOrMore(t *testing.T) {
 	for _, c := range []struct {
 		floor durward.Risk

@@ -14,7 +14,8 @@ type rules struct {
 	allow, deny []string // glob patterns; see glob
 	describe    map[string]string
 	rename      map[string]string
-	risk        durward.Risk // floor
+	risk        durward.Risk            // floor
+	risks       map[string]durward.Risk // of tools, by glob
 }
 
 func compileRules(spec *durward.Server) (*rules, error) {
@@ -29,7 +30,28 @@ func compileRules(spec *durward.Server) (*rules, error) {
 	if r.deny, err = compileGlobs("server "+spec.Name+" tools.deny", spec.Tools.Deny); err != nil {
 		return nil, err
 	}
+	for pattern, risk := range spec.Tools.Risk {
+		globs, err := compileGlobs("server "+spec.Name+" tools.risk", []string{pattern})
+		if err != nil {
+			return nil, err
+		}
+		if r.risks == nil {
+			r.risks = map[string]durward.Risk{}
+		}
+		r.risks[globs[0]] = risk
+	}
 	return r, nil
+}
+
+// set is the risk that the operator says a tool has; RiskUnset: nothing was said.
+func (r *rules) set(name string) durward.Risk {
+	risk := durward.RiskUnset
+	for glob, one := range r.risks {
+		if one > risk && matchAny([]string{glob}, name) {
+			risk = one
+		}
+	}
+	return risk
 }
 
 // allows reports whether the tool is offered at all: deny beats allow, no allow means all.
@@ -93,5 +115,5 @@ func hideSlash(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 // same reports whether two rule sets treat every tool alike.
 func (r *rules) same(other *rules) bool {
 	return r.risk == other.risk && slices.Equal(r.allow, other.allow) && slices.Equal(r.deny, other.deny) &&
-		maps.Equal(r.describe, other.describe) && maps.Equal(r.rename, other.rename)
+		maps.Equal(r.describe, other.describe) && maps.Equal(r.rename, other.rename) && maps.Equal(r.risks, other.risks)
 }

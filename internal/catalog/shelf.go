@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 
 	"durward"
@@ -141,7 +142,8 @@ func (l *labeller) entries(k Kind, items []*Item) []*Entry {
 func (l *labeller) entry(it *Item) Entry {
 	e := Entry{Item: it, Offered: it.Name, Risk: riskOf(it, l.rules.risk), Held: l.holds.of(it), task: taskUseOf(it, l.stock)}
 	if it.Kind == Tool {
-		e.Tool = &durward.Tool{Annotations: it.annotations.Of(it.Raw), Hash: it.Hash, Floor: l.rules.risk}
+		e.Tool = &durward.Tool{Annotations: it.annotations.Of(it.Raw), Hash: it.Hash, Floor: l.rules.risk, Set: l.rules.set(it.Name)}
+		e.Risk = cmp.Or(e.Tool.Set, e.Risk)
 	}
 	switch {
 	case l.naming == untouched:

@@ -67,7 +67,7 @@ func (b *builder) server(name string, raw serverFile) durward.Server {
 		Name: name, Disabled: raw.Disabled, Transport: transportOf(raw),
 		Command: b.command(at, raw), Dir: b.layers.path(at, raw.Dir),
 		TrustHints: raw.TrustHints, URL: b.url(at, raw.URL), Proxy: b.proxy(at, raw.Proxy), CAFile: b.layers.path(at, raw.CAFile),
-		Tools: durward.ToolRules(raw.Tools),
+		Tools: raw.Tools.rules(),
 	}
 	s.Args = b.args(at, raw.Args)
 	s.Env = b.env(at, raw.Env)
@@ -130,4 +130,15 @@ func message(err error) string {
 		return e.Message
 	}
 	return err.Error()
+}
+
+func (t *toolsFile) rules() durward.ToolRules {
+	out := durward.ToolRules{Allow: t.Allow, Deny: t.Deny, Rename: t.Rename, Describe: t.Describe, Idempotent: t.Idempotent}
+	for name, r := range t.Risk {
+		if out.Risk == nil {
+			out.Risk = map[string]durward.Risk{}
+		}
+		out.Risk[name] = durward.Risk(r)
+	}
+	return out
 }

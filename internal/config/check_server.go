@@ -214,6 +214,9 @@ func (b *builder) checkTools(at yamlx.Path, server string, raw toolsFile) {
 	b.checkPatterns(at.In("allow"), raw.Allow)
 	b.checkPatterns(at.In("deny"), raw.Deny)
 	b.checkPatterns(at.In("idempotent"), raw.Idempotent)
+	for _, pattern := range slices.Sorted(maps.Keys(raw.Risk)) {
+		b.checkPattern(at.In("risk", pattern), pattern)
+	}
 	taken := make(map[string]string)
 	for _, own := range slices.Sorted(maps.Keys(raw.Rename)) {
 		offered, here := raw.Rename[own], at.In("rename", own)
@@ -234,8 +237,12 @@ func (b *builder) checkTools(at yamlx.Path, server string, raw toolsFile) {
 
 func (b *builder) checkPatterns(at yamlx.Path, patterns []string) {
 	for i, pattern := range patterns {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			b.layers.report(yamlx.CodeValue, at.In(strconv.Itoa(i)), "is no name and no pattern; patterns use *, ? and [a-z]")
-		}
+		b.checkPattern(at.In(strconv.Itoa(i)), pattern)
+	}
+}
+
+func (b *builder) checkPattern(at yamlx.Path, pattern string) {
+	if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
+		b.layers.report(yamlx.CodeValue, at, "is no name and no pattern; patterns use *, ? and [a-z]")
 	}
 }

@@ -197,6 +197,11 @@ type toolsFile struct {
 	Rename map[string]string `yaml:"rename"`
 	// Describe offers a tool (own name) with another description.
 	Describe map[string]string `yaml:"describe"`
+	// Risk is how risky tools (own names or patterns) are: low, medium, high or critical,
+	// whatever they say of themselves and whatever the server's risk is. Of several
+	// patterns that fit the highest counts. Default: as the tools say, and no less than
+	// the server's.
+	Risk map[string]risk `yaml:"risk"`
 	// Idempotent are tools (own names or patterns) that may be called a second
 	// time when the first call got no answer.
 	Idempotent []string `yaml:"idempotent"`

@@ -118,6 +118,7 @@ func (r *rules) event(ctx context.Context, in *client.ExplainRequest) (*policy.E
 	case err == nil:
 		ev.Tool.FullName, ev.Tool.Annotations, ev.Tool.SchemaHash = known.FullName, known.Tool.Annotations, known.Tool.Hash
 		ev.Server.Risk, ev.Server.Transport = known.Tool.Floor, string(known.Transport)
+		ev.Tool.Risk = cmp.Or(ev.Tool.Risk, known.Tool.Set)
 	case len(in.Event) == 0:
 		return nil, err
 	}
