@@ -142,14 +142,13 @@ func (n *Note) appendTo(e *encoder) {
 // DigestOf returns the digest of a record: what the chain covers.
 func DigestOf(r Record) [sha256.Size]byte {
 	e := encoder{make([]byte, 0, 1024)}
-	return e.digest(r)
+	e.record(r)
+	return sha256.Sum256(e.b)
 }
 
-// digest is DigestOf, in the memory that the encoder has.
-func (e *encoder) digest(r Record) [sha256.Size]byte {
-	e.b = append(e.b[:0], byte(r.Kind()))
+func (e *encoder) record(r Record) {
+	e.b = append(e.b, byte(r.Kind()))
 	r.appendTo(e)
-	return sha256.Sum256(e.b)
 }
 
 // Link is one link of the chain: one committed batch.
@@ -164,15 +163,23 @@ type Link struct {
 // Next returns the link that follows l with these records. The zero Link is what
 // the first one follows.
 func (l *Link) Next(at time.Time, records []Record) Link {
-	h, e := sha256.New(), encoder{make([]byte, 0, 1024)}
+	next, _ := l.next(at, records, make([]byte, 0, 1024))
+	return next
+}
+
+// next is Next; it appends the canonical forms of the records to space.
+func (l *Link) next(at time.Time, records []Record, space []byte) (Link, []byte) {
+	h, e := sha256.New(), encoder{space}
 	for _, r := range records {
-		d := e.digest(r)
+		from := len(e.b)
+		e.record(r)
+		d := sha256.Sum256(e.b[from:])
 		h.Write(d[:])
 	}
 	next := Link{Seq: l.Seq + 1, At: at.UTC().Truncate(time.Microsecond), Records: len(records)}
 	h.Sum(next.Digest[:0])
 	next.Hash = next.hash(l.Hash)
-	return next
+	return next, e.b
 }
 
 // Follows reports whether l is what its fields say, and comes after before.

@@ -23,14 +23,15 @@ type Ledger struct {
 
 	mu      sync.Mutex // guards all below
 	pending *group     // what the next transaction takes
+	last    *group     // what the last one took, or takes; nil: there was none
 	closed  bool
 	ended   bool      // nobody writes any more
 	failed  error     // why the store took nothing the last time; nil: it did
 	since   time.Time // of failed
 	head    Link      // the last committed
-	crowd   crowd     // who comes
 
 	doubtful *Batch // of the writer alone: whether it was committed is not known
+	space    []byte // of the writer alone: for the forms of records
 }
 
 // group is what one transaction writes, and whom it makes wait.
@@ -42,7 +43,7 @@ type group struct {
 	err     error         // set before over is closed
 
 	// Guarded by Ledger.mu:
-	urgent int      // records that somebody waits for: the writer was woken
+	urgent bool     // somebody waits for it: the writer was woken
 	done   bool     // over is closed, or about to be
 	left   []Record // outcomes of calls whose makers did not wait for it
 }
@@ -104,6 +105,29 @@ func (l *Ledger) Outcome(ctx context.Context, call *durward.Call, o durward.Outc
 
 // Append records anything else and returns when it is committed.
 func (l *Ledger) Append(ctx context.Context, r Record) error { return l.add(ctx, l.normal(r), nil) }
+
+// Flush returns when what was recorded before is committed, or refused; the error is
+// then what [Ledger.State] says.
+func (l *Ledger) Flush(ctx context.Context) error {
+	l.mu.Lock()
+	g := l.pending
+	if len(g.records) == 0 {
+		g = l.last
+	} else if !g.urgent {
+		g.urgent = true
+		l.wake()
+	}
+	l.mu.Unlock()
+	if g == nil {
+		return nil
+	}
+	select {
+	case <-g.over:
+		return g.err
+	case <-ctx.Done():
+		return durward.Errorf(durward.Unavailable, "ledger", "the ledger was not waited for any longer: %w", ctx.Err())
+	}
+}
 
 // State says whether calls are being recorded: nil, or why not and since when.
 func (l *Ledger) State() (since time.Time, err error) {
@@ -242,7 +266,6 @@ func (l *Ledger) push(r Record, body *Body) *group {
 	if l.ended {
 		return nil
 	}
-	l.crowd.ended()
 	l.put(r, body, l.opt.Full)
 	return l.pending
 }
@@ -260,7 +283,8 @@ func (l *Ledger) wake() {
 func (l *Ledger) put(r Record, body *Body, urgent bool) {
 	switch {
 	case urgent:
-		if l.pending.urgent++; l.crowd.enough(l.pending.urgent) {
+		if !l.pending.urgent {
+			l.pending.urgent = true
 			l.wake()
 		}
 	case len(l.pending.records) == 0:

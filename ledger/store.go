@@ -13,6 +13,8 @@ type Batch struct {
 	Records []Record
 	Bodies  []Body
 	Link    Link
+
+	forms []byte // of the records, while they are known
 }
 
 // Body is the content of a request or a response, kept once however often it
@@ -32,7 +34,8 @@ type Store interface {
 	Head(ctx context.Context) (Link, error)
 	// Write commits a batch: all of it or nothing. Its error is of kind Unavailable
 	// when the store cannot take anything now (disk full, locked, gone, damaged):
-	// the same batch may be written again later. The batch is not kept.
+	// the same batch may be written again later. The store may keep the records and
+	// bodies: nobody changes them.
 	Write(ctx context.Context, b *Batch) error
 	// Open returns the calls that have no outcome, oldest first, at most limit.
 	Open(ctx context.Context, limit int) ([]durward.CallID, error)

@@ -20,6 +20,8 @@ const (
 	// gatherMost bounds how long a transaction waits for those who are about to
 	// record something, beside the time for which they run.
 	gatherMost = time.Millisecond
+	// groupSpace bounds the memory that is kept for the forms of records, in bytes.
+	groupSpace = 1 << 20
 	// closeWait bounds how long Close tries to write what waits.
 	closeWait = 5 * time.Second
 	// openedAtOnce bounds the calls that are recovered in one transaction.
@@ -31,8 +33,6 @@ const (
 func (l *Ledger) write(ctx context.Context) {
 	defer close(l.done)
 	defer l.soon.Stop()
-	room := time.NewTimer(crowdWait) // how long a transaction waits for others
-	defer room.Stop()
 	pause := retryFirst
 	var left *group // what must still be written after a failure
 	for {
@@ -47,7 +47,7 @@ func (l *Ledger) write(ctx context.Context) {
 			l.finish(left)
 			return
 		}
-		l.gather(ctx, room)
+		l.gather()
 		g := l.take(left)
 		if left = l.commit(ctx, g); left == nil {
 			pause = retryFirst
@@ -58,24 +58,8 @@ func (l *Ledger) write(ctx context.Context) {
 }
 
 // gather lets those who are about to record something do it first, so that it goes
-// with the same transaction. When all processors are busy there are many of them, and
-// a transaction costs as much as several calls.
-func (l *Ledger) gather(ctx context.Context, room *time.Timer) {
-	l.mu.Lock()
-	want, alone := l.crowd.expect(l.pending.urgent, time.Now()), l.crowd.alone()
-	l.mu.Unlock()
-	if alone {
-		return
-	}
-	if want > 0 {
-		room.Reset(crowdWait)
-		select {
-		case <-l.kick:
-		case <-room.C:
-		case <-ctx.Done():
-		}
-		room.Stop()
-	}
+// with the same transaction. When all processors are busy there are many of them.
+func (l *Ledger) gather() {
 	last, end := -1, time.Now().Add(gatherMost)
 	for n := l.Queued(); n != last && time.Now().Before(end); n = l.Queued() {
 		last = n
@@ -99,8 +83,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 func (l *Ledger) take(left *group) *group {
 	l.mu.Lock()
 	g := l.pending
-	l.crowd.take(g.urgent, time.Now())
-	l.pending = newGroup(len(g.records))
+	l.pending, l.last = newGroup(len(g.records)), g
 	l.mu.Unlock()
 	if g.taken != nil {
 		close(g.taken)
@@ -132,8 +115,13 @@ func (l *Ledger) commit(ctx context.Context, g *group) (left *group) {
 		close(g.over)
 		return nil
 	}
-	batch := &Batch{Records: g.records, Bodies: l.bodies.fresh(g.bodies), Link: l.head.Next(time.Now(), g.records)}
-	if err := l.opt.Store.Write(ctx, batch); err != nil && !l.wasCommitted(ctx, batch) {
+	batch := &Batch{Records: g.records, Bodies: l.bodies.fresh(g.bodies)}
+	batch.Link, batch.forms = l.head.next(time.Now(), g.records, l.space[:0])
+	err := l.opt.Store.Write(ctx, batch)
+	if l.space, batch.forms = batch.forms, nil; cap(l.space) > groupSpace {
+		l.space = nil
+	}
+	if err != nil && !l.wasCommitted(ctx, batch) {
 		return l.refuse(g, err)
 	}
 	l.committed(batch, g)
@@ -147,9 +135,7 @@ func (l *Ledger) committed(b *Batch, g *group) {
 	recovered := l.failed != nil
 	l.head, l.failed = b.Link, nil
 	g.done = true
-	l.crowd.begun(b.Records)
 	for _, r := range g.left {
-		l.crowd.ended()
 		l.put(r, nil, false)
 	}
 	l.mu.Unlock()

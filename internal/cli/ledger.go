@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"durward/client"
 	"durward/internal/config"
 	"durward/internal/paths"
+	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
 	"durward/ledger"
 )
@@ -56,8 +58,32 @@ func openArchive(ctx context.Context, file string) (*archive, error) {
 	if err := a.proofs(); err != nil {
 		return nil, err
 	}
+	if err := takeIn(ctx, path); err != nil {
+		return nil, err
+	}
 	a.Reader, err = sqlite.OpenReader(ctx, path)
 	return a, err
+}
+
+// takeIn has a ledger take what a service that was killed left in its journal. One that
+// is in use takes it by itself.
+func takeIn(ctx context.Context, path string) error {
+	pending, err := journal.Pending(path)
+	if err != nil || !pending {
+		return err
+	}
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: path, Busy: time.Millisecond})
+	if err != nil {
+		if durward.KindOf(err) == durward.Conflict {
+			return nil
+		}
+		return withHint(err, "what was recorded last is in the journal beside it, and is read once the file can be written")
+	}
+	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path})
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return j.Close()
 }
 
 // ledgerPath returns where a ledger is: file, or else what the service that runs

@@ -41,6 +41,7 @@ func (c *custody) Info(ctx context.Context) (*client.LedgerInfo, error) {
 		Checkpoint: client.LedgerAnchor{Seq: newest.Seq, Time: newest.Time},
 	}
 	info.Keep.Rows, info.Keep.Bodies, info.Keep.MaxSize = b.cfg.Keep.Words()
+	_ = b.flush(ctx) // whoever asks may be about to read the file
 	info.Truncated, info.BodiesGone = b.checkpoints.Truncated()
 	if since, failed := b.State(); failed != nil {
 		info.Problem, info.Since = failed.Error(), since
@@ -193,5 +194,5 @@ func (c *custody) Follow(_ context.Context, f client.CallFilter, after string) (
 	if err != nil {
 		return nil, err
 	}
-	return b.hub.follow(b.store, b.reader, filter, after)
+	return b.hub.follow(settled{b}, b.reader, filter, after)
 }

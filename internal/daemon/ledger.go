@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"durward/internal/paths"
 	"durward/internal/private"
 	"durward/internal/secret"
+	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
 	"durward/internal/telemetry"
 	"durward/ledger"
@@ -25,7 +27,8 @@ type book struct {
 	*ledger.Ledger
 	cfg         config.Ledger
 	path        string
-	store       *sqlite.DB
+	journal     *journal.Journal // what calls are written to
+	store       *sqlite.DB       // where they are a moment later
 	reader      *sqlite.Reader
 	checkpoints *ledger.Checkpoints
 	hub         hub
@@ -102,6 +105,11 @@ func (s *Service) openLedger(ctx context.Context) error {
 	if err := b.Append(ctx, noteOf("service start", detail)); err != nil { // whether anything can be recorded is known now
 		return &LedgerError{Path: path, Err: err}
 	}
+	for _, file := range b.journal.Aside() {
+		if err := b.Append(ctx, noteOf("journal aside", file+" holds records that do not follow this ledger")); err != nil {
+			return &LedgerError{Path: path, Err: err}
+		}
+	}
 	return b.start()
 }
 
@@ -124,17 +132,21 @@ func ledgerPath(c *config.Config) string {
 }
 
 func openBook(ctx context.Context, cfg config.Ledger, path string, redact func([]byte) []byte, log *slog.Logger, meter *telemetry.Telemetry) (*book, error) {
-	db, err := sqlite.Open(ctx, sqlite.Options{Path: path, Sync: string(cfg.Sync), Log: log})
+	db, err := sqlite.Open(ctx, sqlite.Options{Path: path, Log: log})
 	if err != nil {
 		return nil, err
 	}
-	b := &book{cfg: cfg, path: path, store: db, log: log}
+	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path, Full: cfg.Sync == config.SyncFull, Log: log})
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	b := &book{cfg: cfg, path: path, journal: j, store: db, log: log}
 	b.Ledger, err = ledger.Open(ctx, ledger.Options{
-		Store: meter.Measured(db), Full: cfg.Sync == config.SyncFull, Bodies: cfg.Bodies, Redact: redact,
+		Store: meter.Measured(j), Full: cfg.Sync == config.SyncFull, Bodies: cfg.Bodies, Redact: redact,
 		Queue: cfg.Queue, Wait: cfg.Wait, BodyMost: cfg.BodyMost, Log: log, Committed: b.hub.committed,
 	})
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(err, j.Close())
 	}
 	if b.reader, err = sqlite.OpenReader(ctx, path); err != nil {
 		return nil, errors.Join(err, b.Close())
@@ -142,7 +154,7 @@ func openBook(ctx context.Context, cfg config.Ledger, path string, redact func([
 	b.hub.begin(b.Head().Seq)
 	// Before anything is recorded: what came before the key is not vouched for.
 	b.checkpoints, err = ledger.OpenCheckpoints(ctx, ledger.CheckpointsOptions{
-		Path: paths.LedgerCheckpoints(path), Key: paths.LedgerKey(), Head: b.Head, Links: db, Note: b.Append, Sync: db.Sync, Log: log,
+		Path: paths.LedgerCheckpoints(path), Key: paths.LedgerKey(), Head: b.Head, Links: db, Note: b.Append, Sync: j.Sync, Log: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, b.Close(), b.reader.Close())
@@ -168,6 +180,37 @@ func (b *book) start() error {
 // keep is how what is old is removed.
 func (b *book) keep(r ledger.Retention) ledger.KeepOptions {
 	return ledger.KeepOptions{Retention: r, Store: b.store, Checkpoints: b.checkpoints, Log: b.log}
+}
+
+// flush returns when the store has what was recorded until now.
+func (b *book) flush(ctx context.Context) error {
+	if err := b.Flush(ctx); err != nil {
+		return err
+	}
+	return b.journal.Flush(ctx)
+}
+
+// current is the reader, once it can read what was recorded until now. A ledger that
+// cannot be written is still read: what keeps it from that is told elsewhere.
+func (b *book) current(ctx context.Context) *sqlite.Reader {
+	_ = b.flush(ctx)
+	return b.reader
+}
+
+// settled is the store of a book, once it has what was recorded until now.
+type settled struct{ *book }
+
+// Links implements ledger.Auditor.
+func (s settled) Links(ctx context.Context, from uint64, f func(ledger.Link, []ledger.Record) error) error {
+	if err := s.flush(ctx); err != nil {
+		return err
+	}
+	return s.store.Links(ctx, from, f)
+}
+
+// Bodies implements ledger.Auditor.
+func (s settled) Bodies(ctx context.Context, f func(ledger.BodyInfo, io.Reader) error) error {
+	return s.store.Bodies(ctx, f)
 }
 
 // close writes down that the service ends, closes the ledger, and signs where it

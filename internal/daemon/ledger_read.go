@@ -27,7 +27,7 @@ func (r *readings) Calls(ctx context.Context, f client.CallFilter) (*client.Call
 	if err != nil {
 		return nil, err
 	}
-	page, err := b.reader.Calls(ctx, filter)
+	page, err := b.current(ctx).Calls(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (r *readings) Call(ctx context.Context, id string) (*client.CallStory, erro
 	if err != nil {
 		return nil, err
 	}
-	story, err := b.reader.Call(ctx, id)
+	story, err := b.current(ctx).Call(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (r *readings) Body(ctx context.Context, digest string) (io.ReadCloser, *cli
 	if raw, err := hex.DecodeString(digest); err != nil || copy(d[:], raw) != len(d) || len(raw) != len(d) {
 		return nil, nil, durward.Errorf(durward.Invalid, "", "a digest is 64 hex digits")
 	}
-	body, info, err := b.reader.Body(ctx, d)
+	body, info, err := b.current(ctx).Body(ctx, d)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,7 +78,7 @@ func (r *readings) Timeline(ctx context.Context, f client.TimelineFilter) (*clie
 	if err != nil {
 		return nil, err
 	}
-	page, err := b.reader.Timeline(ctx, filter)
+	page, err := b.current(ctx).Timeline(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (r *readings) Stats(ctx context.Context, f client.CallFilter) (*client.Call
 	if err != nil {
 		return nil, err
 	}
-	stats, err := b.reader.Stats(ctx, filter)
+	stats, err := b.current(ctx).Stats(ctx, filter)
 	if err != nil {
 		return nil, err
 	}

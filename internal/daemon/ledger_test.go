@@ -37,6 +37,10 @@ func echo(t *testing.T, c *client.Client, message string) {
 // what returns the records of a ledger file, in order, as texts.
 func records(t *testing.T) (all []ledger.Record) {
 	t.Helper()
+	// A service that runs has everything in the file before it answers this.
+	if _, err := client.New(paths.Socket()).Ledger(t.Context()); err != nil && durward.KindOf(err) != durward.Unavailable {
+		t.Fatal(err)
+	}
 	r, err := sqlite.OpenReader(t.Context(), paths.Ledger())
 	if err != nil {
 		t.Fatal(err)

@@ -51,7 +51,7 @@ func (r *rules) Effective(ctx context.Context, session string) (*client.Effectiv
 	if r.ledger == nil {
 		return nil, durward.Errorf(durward.Unavailable, "ledger", "sessions are on record only with a ledger, and there is none (ledger.enabled)")
 	}
-	begun, err := r.ledger.reader.Session(ctx, durward.SessionID(session))
+	begun, err := r.ledger.current(ctx).Session(ctx, durward.SessionID(session))
 	if err != nil {
 		return nil, err
 	}

@@ -15,20 +15,20 @@ const (
 	shmSuffix = "-shm"
 )
 
+// Present reports whether the file is there and is the one that was opened: nil, or
+// what happened to it. It waits for nobody.
+func (d *DB) Present() error {
+	_, err := d.present()
+	return err
+}
+
 // watch looks whether the files at our paths are still those that are open, as they
 // may have been removed or replaced: what is written to a file without a name is
 // gone with the process, and nobody else sees it. It is called before each write.
 func (d *DB) watch() error {
-	now, err := os.Lstat(d.opt.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return durward.Errorf(durward.Unavailable, "ledger",
-			"%s was removed while the service was using it; put that file back, or restart the service to begin a new ledger", d.opt.Path)
-	case err != nil:
-		return durward.Errorf(durward.Unavailable, "ledger", "the ledger cannot be looked at: %w", err)
-	case !os.SameFile(now, d.file):
-		return durward.Errorf(durward.Unavailable, "ledger",
-			"%s was replaced by another file while the service was using it; put the first one back, or restart the service to go on with this one", d.opt.Path)
+	now, err := d.present()
+	if err != nil {
+		return err
 	}
 	if d.conn != nil && d.logLost() {
 		d.rescue()
@@ -37,6 +37,21 @@ func (d *DB) watch() error {
 		return checkOwner(d.opt.Path, now)
 	}
 	return nil
+}
+
+func (d *DB) present() (fs.FileInfo, error) {
+	now, err := os.Lstat(d.opt.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, durward.Errorf(durward.Unavailable, "ledger",
+			"%s was removed while the service was using it; put that file back, or restart the service to begin a new ledger", d.opt.Path)
+	case err != nil:
+		return nil, durward.Errorf(durward.Unavailable, "ledger", "the ledger cannot be looked at: %w", err)
+	case !os.SameFile(now, d.file):
+		return nil, durward.Errorf(durward.Unavailable, "ledger",
+			"%s was replaced by another file while the service was using it; put the first one back, or restart the service to go on with this one", d.opt.Path)
+	}
+	return now, nil
 }
 
 // logLost reports whether the write-ahead log that is open, or its index, has lost its name.

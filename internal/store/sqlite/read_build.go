@@ -74,6 +74,7 @@ func newIndex(sizes segmentSizes) *index {
 // intent notes that a call was inserted.
 func (x *index) intent(seq int64, i *ledger.Intent, caller, target, verdict int64) {
 	x.staged = append(x.staged, staged{seq, caller, target, verdict, i})
+	x.calls[i.ID] = seq // for its outcome, which may be in the same transaction
 }
 
 // outcome notes that an outcome was inserted; call is the seq of its intent.
@@ -91,7 +92,6 @@ func (x *index) other(seq int64, r ledger.Record) {
 func (x *index) keep() {
 	for i := range x.staged {
 		if r, ok := x.staged[i].record.(*ledger.Intent); ok {
-			x.calls[r.ID] = x.staged[i].seq
 			x.begin(&x.staged[i], r)
 		}
 	}

@@ -36,28 +36,38 @@ func (d *DB) Open(_ context.Context, limit int) ([]durward.CallID, error) {
 // the link does not follow the last one or a call has an outcome already, and Invalid
 // for an outcome without an intent: both are defects of who calls.
 func (d *DB) Write(ctx context.Context, b *ledger.Batch) error {
+	return d.WriteAll(ctx, []*ledger.Batch{b})
+}
+
+// WriteAll is Write for batches that follow each other: all of them are committed in
+// one transaction, or none.
+func (d *DB) WriteAll(ctx context.Context, batches []*ledger.Batch) error {
 	if err := ctx.Err(); err != nil {
 		return durward.Errorf(durward.Unavailable, "ledger", "nothing was written: %w", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.ready(); err != nil {
+	if err := d.ready(); err != nil || len(batches) == 0 {
 		return err
 	}
-	if !b.Link.Follows(&d.head) || b.Link.Records != len(b.Records) {
-		return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d, the last one in %s", b.Link.Seq, d.head.Seq, d.opt.Path)
+	records, before := 0, &d.head
+	for _, b := range batches {
+		if !b.Link.Follows(before) || b.Link.Records != len(b.Records) {
+			return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d, the last one in %s", b.Link.Seq, before.Seq, d.opt.Path)
+		}
+		records, before = records+len(b.Records), &b.Link
 	}
-	if err := d.transact(func() error { return d.insert(b) }); err != nil {
+	if err := d.transact(func() error { return d.insert(batches, records) }); err != nil {
 		return err
 	}
-	d.head = b.Link
-	d.next += int64(len(b.Records))
+	d.head = *before
+	d.next += int64(records)
 	d.index.keep()
 	d.used.keep()
 	if d.wal == nil {
 		d.remember()
 	}
-	if err := d.index.seal(d.conn); err != nil { // the batch is committed all the same
+	if err := d.index.seal(d.conn); err != nil { // what was written is committed all the same
 		d.opt.Log.Warn("the index of the ledger could not be written yet", "error", d.fail(err))
 	}
 	return nil
@@ -164,23 +174,37 @@ func (d *DB) load() error {
 	return nil
 }
 
-// insert writes a batch; it runs in a transaction.
-func (d *DB) insert(b *ledger.Batch) error {
+// insert writes batches of so many records; it runs in a transaction.
+func (d *DB) insert(batches []*ledger.Batch, records int) error {
 	w := inserter{d.conn, &d.state, d.next}
-	for i := range b.Bodies {
-		if err := w.body(&b.Bodies[i], d.next+int64(len(b.Records))-1); err != nil {
-			return err
+	last := d.next + int64(records) - 1
+	for _, b := range batches {
+		for i := range b.Bodies {
+			if err := w.body(&b.Bodies[i], last); err != nil {
+				return err
+			}
 		}
 	}
-	if err := w.records(b.Records); err != nil {
+	all := batches[0].Records
+	if len(batches) > 1 {
+		all = make([]ledger.Record, 0, records)
+		for _, b := range batches {
+			all = append(all, b.Records...)
+		}
+	}
+	if err := w.records(all); err != nil {
 		return err
 	}
-	l := &b.Link
-	if _, err := d.conn.exec("INSERT INTO chain (seq, at, first, records, digest, hash) VALUES (?, ?, ?, ?, ?, ?)",
-		int64(l.Seq), l.At.UnixMicro(), d.next, int64(l.Records), l.Digest[:], l.Hash[:]); err != nil {
-		return err
+	first := d.next
+	for _, b := range batches {
+		l := &b.Link
+		if _, err := d.conn.exec("INSERT INTO chain (seq, at, first, records, digest, hash) VALUES (?, ?, ?, ?, ?, ?)",
+			int64(l.Seq), l.At.UnixMicro(), first, int64(l.Records), l.Digest[:], l.Hash[:]); err != nil {
+			return err
+		}
+		first += int64(l.Records)
 	}
-	return d.used.flush(d.conn, d.next+int64(len(b.Records))-1)
+	return d.used.flush(d.conn, last)
 }
 
 // errNoIntent is an outcome that belongs to nothing.

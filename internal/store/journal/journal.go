@@ -1,0 +1,300 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"durward"
+	"durward/ledger"
+)
+
+// Store is what batches are taken into.
+type Store interface {
+	ledger.Store
+	// WriteAll is Write for batches that follow each other: all of them, or none.
+	WriteAll(ctx context.Context, batches []*ledger.Batch) error
+	// Sync returns when everything that was written outlasts a loss of power. It may be
+	// called after Close.
+	Sync(ctx context.Context) error
+	// Present says, at once, what happened to the store if it is no longer there.
+	Present() error
+}
+
+// When the store takes what waits, and how much may wait for it.
+const (
+	takeAfter   = 20 * time.Millisecond // since the first that waits
+	takeRecords = 1024                  // or so many of them wait
+	takeMost    = 2048                  // records, about, of one transaction
+	waitMost    = 64 << 20              // bytes of what waits; then Write waits
+	turnAt      = 16 << 20              // bytes of a file, after which the other has its turn
+	emptyAt     = 256 << 10             // bytes after which a file is emptied, when nothing in it waits
+	frameKept   = 1 << 20               // bytes of the buffer for frames that is kept
+	retryAfter  = time.Second           // between attempts of the store when nobody writes
+)
+
+// Options configure a [Journal].
+type Options struct {
+	Store Store        // required; Close closes it
+	Path  string       // of the files, without their endings; required
+	Full  bool         // what is written outlasts a loss of power
+	Log   *slog.Logger // default: discard
+}
+
+func (o *Options) check() error {
+	if o.Store == nil || o.Path == "" {
+		return durward.Errorf(durward.Invalid, "ledger", "a journal needs a Store and a Path")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Journal is a [ledger.Store]. It is safe for concurrent use. Whoever opens one calls
+// Close.
+type Journal struct {
+	opt   Options
+	aside []string // files of batches that the store could not take when it was opened
+
+	some  chan struct{} // has an element when something waits
+	hurry chan struct{} // has one when it is to be taken at once
+	quit  chan struct{} // closed to end the one who takes
+	done  chan struct{} // closed when it has ended
+
+	writing sync.Mutex // held by Write; guards the files and the frame
+	files   [2]*file
+	active  int // of files
+	frame   []byte
+
+	mu      sync.Mutex // guards all below; may be taken while writing is held
+	closed  bool
+	head    ledger.Link
+	open    map[durward.CallID]struct{} // calls without an outcome
+	queue   []entry                     // what the store has not taken, in order
+	records int                         // in queue
+	bytes   int                         // in queue
+	taken   uint64                      // seq of the last link that the store has
+	failed  error                       // why the store took nothing the last time; nil: it did
+	tried   chan struct{}               // closed after each attempt of the store, and made anew
+}
+
+// entry is a batch that waits for the store.
+type entry struct {
+	batch *ledger.Batch
+	bytes int
+	file  int // that it is in
+}
+
+var _ ledger.Store = (*Journal)(nil)
+
+// Head implements [ledger.Store].
+func (j *Journal) Head(context.Context) (ledger.Link, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.head, nil
+}
+
+// Open implements [ledger.Store].
+func (j *Journal) Open(ctx context.Context, limit int) ([]durward.CallID, error) {
+	if err := j.Flush(ctx); err != nil {
+		return nil, err
+	}
+	return j.opt.Store.Open(ctx, limit)
+}
+
+// Unanswered implements [ledger.Store].
+func (j *Journal) Unanswered(ctx context.Context, limit int) ([]*ledger.Approval, error) {
+	if err := j.Flush(ctx); err != nil {
+		return nil, err
+	}
+	return j.opt.Store.Unanswered(ctx, limit)
+}
+
+// Aside returns the names of files with batches that do not follow what the store has:
+// it was replaced by another, or by an older copy, while they waited. Nothing reads
+// them any more.
+func (j *Journal) Aside() []string { return j.aside }
+
+// Write appends a batch. Its errors are those of the store: of kind Conflict when the
+// link does not follow the last one, or a call has an outcome already or no intent; else
+// Unavailable, and the batch was not accepted.
+func (j *Journal) Write(ctx context.Context, b *ledger.Batch) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if err := j.admit(ctx, b); err != nil {
+		return err
+	}
+	j.frame = b.AppendTo(append(j.frame[:0], make([]byte, frameHead)...))
+	j.turn()
+	err := j.files[j.active].appendFrame(j.frame, j.opt.Full)
+	j.accept(entry{b, len(j.frame), j.active}, err)
+	if cap(j.frame) > frameKept {
+		j.frame = nil
+	}
+	return err
+}
+
+// turn lets the files take turns. writing is held.
+func (j *Journal) turn() {
+	now, other := j.files[j.active], j.files[1-j.active]
+	if (now.end >= turnAt || now.gone) && other.end == 0 && !other.gone {
+		j.active = 1 - j.active
+	}
+}
+
+// admit returns nil if a batch may be written: the store takes what it is given, there
+// is room, and the batch is right.
+func (j *Journal) admit(ctx context.Context, b *ledger.Batch) error {
+	if err := j.opt.Store.Present(); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.failed != nil || j.bytes >= waitMost { // perhaps it takes something now
+		if err := j.try(ctx); err != nil {
+			return err
+		}
+	}
+	switch {
+	case j.closed:
+		return errClosed
+	case !b.Link.Follows(&j.head) || b.Link.Records != len(b.Records):
+		return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d, the last one", b.Link.Seq, j.head.Seq)
+	}
+	for n, r := range b.Records {
+		if !j.note(r) {
+			j.unnote(b.Records[:n])
+			return durward.Errorf(durward.Conflict, "ledger", "a record of link %d is of a call that has it already, or has an outcome without an intent", b.Link.Seq)
+		}
+	}
+	return nil
+}
+
+var errClosed = durward.Errorf(durward.Unavailable, "ledger", "the ledger is closed")
+
+// note notes which calls are under way. It is false for what the store would refuse,
+// which must not be accepted: a second intent or outcome. mu is held.
+func (j *Journal) note(r ledger.Record) bool {
+	switch r := r.(type) {
+	case *ledger.Intent:
+		if _, ok := j.open[r.ID]; ok {
+			return false
+		}
+		j.open[r.ID] = struct{}{}
+	case *ledger.Outcome:
+		if _, ok := j.open[r.Call]; !ok {
+			return false
+		}
+		delete(j.open, r.Call)
+	}
+	return true
+}
+
+// unnote takes back what was noted. mu is held.
+func (j *Journal) unnote(records []ledger.Record) {
+	for _, r := range slices.Backward(records) {
+		switch r := r.(type) {
+		case *ledger.Intent:
+			delete(j.open, r.ID)
+		case *ledger.Outcome:
+			j.open[r.Call] = struct{}{}
+		}
+	}
+}
+
+// accept puts a batch into the queue, unless it could not be written.
+func (j *Journal) accept(e entry, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil {
+		j.unnote(e.batch.Records)
+		return
+	}
+	j.head = e.batch.Link
+	j.queue = append(j.queue, e)
+	j.bytes += e.bytes
+	if j.records += len(e.batch.Records); j.records >= takeRecords {
+		signal(j.hurry)
+	} else if len(j.queue) == 1 {
+		signal(j.some)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Flush returns when the store has everything that was accepted before.
+func (j *Journal) Flush(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for upto := j.head.Seq; j.taken < upto; {
+		if err := j.try(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sync returns when everything that was accepted before outlasts a loss of power,
+// whatever Options.Full is. It may be called after Close.
+func (j *Journal) Sync(ctx context.Context) error {
+	if err := j.Flush(ctx); err != nil {
+		return err
+	}
+	return j.opt.Store.Sync(ctx)
+}
+
+// try has the store take something and waits for it. mu is held, but not meanwhile.
+func (j *Journal) try(ctx context.Context) error {
+	tried := j.tried
+	j.mu.Unlock()
+	signal(j.hurry)
+	var err error
+	select {
+	case <-tried:
+	case <-j.done:
+		err = errClosed
+	case <-ctx.Done():
+		err = durward.Errorf(durward.Unavailable, "ledger", "the ledger was not waited for any longer: %w", ctx.Err())
+	}
+	j.mu.Lock()
+	if err == nil {
+		err = j.failed
+	}
+	return err
+}
+
+// Close has the store take what waits and closes it. What the store does not take stays
+// in the files, and is taken when they are opened again.
+func (j *Journal) Close() error {
+	j.writing.Lock() // whoever writes is done
+	j.mu.Lock()
+	first := !j.closed
+	j.closed = true
+	j.mu.Unlock()
+	j.writing.Unlock()
+	if !first {
+		return nil
+	}
+	err := j.Flush(context.Background())
+	close(j.quit)
+	<-j.done // so the files are ours
+	if err == nil {
+		err = j.opt.Store.Sync(context.Background())
+	}
+	for _, f := range j.files {
+		if err == nil {
+			err = f.remove()
+		}
+		err = errors.Join(err, f.f.Close())
+	}
+	return errors.Join(err, j.opt.Store.Close())
+}
