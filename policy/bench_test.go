@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"durward"
 	"durward/policy"
 )
 
@@ -69,6 +70,31 @@ func BenchmarkCompile(b *testing.B) {
 	for b.Loop() {
 		if _, problems := policy.Compile([]policy.Document{*doc}, policy.CompileOptions{}); len(problems) > 0 {
 			b.Fatal(problems)
+		}
+	}
+}
+
+// listed are tools as a catalog has them: 5,000 of ten servers.
+func listed() []*durward.Call {
+	var all []*durward.Call
+	for i := range 5000 {
+		c := call("", tool([]string{"github", "server1", "server2", "files", "web"}[i%5], fmt.Sprintf([]string{"pull_%d", "other_%d", "tool_%d_x", "read_%d"}[i%4], i)),
+			hints(`{"readOnlyHint":true,"openWorldHint":false}`, durward.RiskMedium))
+		c.Params, c.Arguments = nil, nil
+		all = append(all, c)
+	}
+	return all
+}
+
+// BenchmarkVisibleList is a list of 5,000 tools by 10,000 rules: 5 ms are allowed.
+func BenchmarkVisibleList(b *testing.B) {
+	e := engine(b, compile(b, user(manyRules(10_000, 20))))
+	all := listed()
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, c := range all {
+			own := *c
+			e.Visible(&c.Caller, &own)
 		}
 	}
 }

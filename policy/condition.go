@@ -25,9 +25,10 @@ const (
 // condition is one compiled condition. It may be evaluated by many goroutines.
 type condition struct {
 	program
-	looks  needs
-	fields [numFields]bool
-	only   map[field][]string // the values a field must have for the condition to match, where that can be seen
+	looks   needs
+	certain bool // it could be true for certain while it is decided what is listed
+	fields  [numFields]bool
+	only    map[field][]string // the values a field must have for the condition to match, where that can be seen
 }
 
 // program is one compiled expression, in up to two forms: plain, and with a counter

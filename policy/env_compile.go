@@ -44,7 +44,7 @@ func (env *environment) compile(src string) (*condition, *fault) {
 	if f != nil {
 		return nil, f
 	}
-	c := &condition{program: *p, looks: walk.needs(), fields: walk.used}
+	c := &condition{program: *p, looks: walk.needs(), fields: walk.used, certain: walk.certain}
 	if walk.contradiction != nil {
 		return nil, walk.contradiction
 	}

@@ -26,6 +26,7 @@ type walker struct {
 
 	only          map[field][]string // the values a field must have for the condition to match
 	contradiction *fault             // there are none
+	certain       bool               // the condition could be true for certain while it is decided what is listed
 }
 
 func newWalker(env *environment, src string, tree *ast.AST) *walker {
@@ -430,6 +431,7 @@ func (w *walker) possible(e ast.Expr, args []ast.Expr) *fault {
 func (w *walker) onlyValues() {
 	w.only = make(map[field][]string)
 	w.contradiction = w.conjunct(w.tree.Expr(), w.only)
+	w.certain = w.mayBeCertain(w.tree.Expr())
 }
 
 func (w *walker) conjunct(e ast.Expr, only map[field][]string) *fault {

@@ -40,6 +40,11 @@ func (g *glob) match(name string) bool {
 	case g.text == "*":
 		return true
 	}
+	if before := g.prefix(); !strings.HasPrefix(name, before) {
+		return false
+	} else if len(before) == len(g.text)-1 && g.text[len(before)] == '*' {
+		return true
+	}
 	if strings.Contains(name, "/") {
 		name = strings.ReplaceAll(name, "/", slash)
 	}

@@ -2,11 +2,10 @@ package policy
 
 import (
 	"cmp"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"durward"
 )
@@ -24,6 +23,7 @@ type plan struct {
 	preprocess []*rule
 	rewrites   []*rule
 	deciding   []*rule // allow, ask, block
+	certain    []*rule // those of deciding that can hide something by themselves
 	post       []*rule
 	tools      [layers]*toolDefault
 	bytes      []*rule // with a limit on bytes
@@ -38,20 +38,17 @@ func (p *plan) idle() bool {
 // selective thing it names; so what it costs to find candidates does not grow with
 // rules for other methods, servers and tools. Candidates are checked in full.
 type index struct {
-	set     *Set
-	phase   [2]places
-	methods map[string]bool // that some rule names: all others are alike
+	set   *Set
+	phase [2]map[string]*places // by method; "" has the rules that name none, or all
 
-	plans atomic.Pointer[map[planKey]*plan] // copied when one is added
-	mu    sync.Mutex                        // guards the adding
+	plans kept
 }
 
-// places are the rules of one phase.
+// places are the rules of one phase and method.
 type places struct {
 	pairs    map[[2]string][]*rule // server and tool
 	tools    names
 	servers  names
-	methods  map[string][]*rule
 	anything []*rule
 }
 
@@ -63,29 +60,35 @@ type names struct {
 }
 
 const (
-	maxPairs = 64   // places of one rule
-	maxPlans = 4096 // that are kept
+	maxPairs = 64     // places of one rule
+	maxPlans = 16_384 // that are kept
 )
 
 func (x *index) build(s *Set) {
 	x.set = s
-	x.methods = map[string]bool{}
 	for i := range x.phase {
-		p := &x.phase[i]
-		p.pairs, p.methods = make(map[[2]string][]*rule), make(map[string][]*rule)
-		p.tools, p.servers = newNames(), newNames()
+		x.phase[i] = make(map[string]*places)
 	}
 	for _, r := range s.rules {
-		for _, m := range r.methods {
-			x.methods[m] = true
+		methods := r.methods
+		if len(methods) == 0 {
+			methods = []string{""}
 		}
-		x.phase[phaseOf(r.response)].put(r)
+		for _, m := range methods {
+			at := x.phase[phaseOf(r.response)]
+			if at[m] == nil {
+				at[m] = &places{pairs: make(map[[2]string][]*rule), tools: newNames(), servers: newNames()}
+			}
+			at[m].put(r)
+		}
 	}
 	for i := range x.phase {
-		x.phase[i].tools.finish()
-		x.phase[i].servers.finish()
+		for _, p := range x.phase[i] {
+			p.tools.finish()
+			p.servers.finish()
+		}
 	}
-	x.plans.Store(&map[planKey]*plan{})
+	x.plans.seed = maphash.MakeSeed()
 }
 
 func phaseOf(response bool) int {
@@ -116,10 +119,6 @@ func (p *places) put(r *rule) {
 		p.tools.put(r, r.tools)
 	case allPrefixed(r.servers):
 		p.servers.put(r, r.servers)
-	case len(r.methods) > 0:
-		for _, m := range r.methods {
-			p.methods[m] = append(p.methods[m], r)
-		}
 	default:
 		p.anything = append(p.anything, r)
 	}
@@ -170,26 +169,18 @@ func (n *names) find(name string, use func([]*rule)) {
 // those there are few of, so that it is worth remembering: nobody can fill the memory
 // with names that they made up.
 func (x *index) plan(k planKey, keep bool) *plan {
-	if !x.methods[k.method] {
-		k.method = "" // no rule names it
+	if x.phase[0][k.method] == nil && x.phase[1][k.method] == nil {
+		k.method = "" // no rule names it: all such methods are alike
 	}
-	plans := *x.plans.Load()
-	if p, ok := plans[k]; ok {
+	at := x.plans.bucket(&k)
+	if p := at.find(&k); p != nil {
 		return p
 	}
 	p := x.work(k)
-	if keep && len(plans) < maxPlans {
-		x.keep(k, p)
+	if keep {
+		x.plans.put(at, &k, p)
 	}
 	return p
-}
-
-func (x *index) keep(k planKey, p *plan) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	more := maps.Clone(*x.plans.Load())
-	more[k] = p
-	x.plans.Store(&more)
 }
 
 // work finds the candidates of a key and sorts them by purpose.
@@ -202,12 +193,16 @@ func (x *index) work(k planKey) *plan {
 			}
 		}
 	}
-	at := &x.phase[phaseOf(k.response)]
-	use(at.pairs[[2]string{k.server, k.tool}])
-	at.servers.find(k.server, use)
-	at.tools.find(k.tool, use)
-	use(at.methods[k.method])
-	use(at.anything)
+	for _, method := range [...]string{"", k.method} {
+		at := x.phase[phaseOf(k.response)][method]
+		if at == nil {
+			continue
+		}
+		use(at.pairs[[2]string{k.server, k.tool}])
+		at.servers.find(k.server, use)
+		at.tools.find(k.tool, use)
+		use(at.anything)
+	}
 	slices.SortFunc(found, func(a, b *rule) int { return cmp.Compare(a.order, b.order) })
 	found = slices.Compact(found)
 	p := &plan{}
@@ -233,7 +228,20 @@ func (p *plan) add(r *rule) {
 		p.post = append(p.post, r)
 	default:
 		p.deciding = append(p.deciding, r)
+		if r.act == actBlock && r.limit == nil && (r.when == nil || r.when.certain) {
+			p.certain = append(p.certain, r)
+		}
 	}
+}
+
+// closed reports whether some default of a tool is to block.
+func (p *plan) closed() bool {
+	for _, t := range p.tools {
+		if t != nil && t.action == durward.Block {
+			return true
+		}
+	}
+	return false
 }
 
 // toolDefaults finds the line of each layer that counts: the plain name, else the

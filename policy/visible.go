@@ -3,6 +3,7 @@ package policy
 import (
 	"durward"
 	"durward/internal/wire"
+	"slices"
 )
 
 // Visible reports whether something is listed for a caller: false for what Decide
@@ -11,20 +12,26 @@ import (
 // uses what is listed and no params, of a resource template no name either; call.Tool, if it is known, decides about annotations and pins; call.Risk is corrected.
 func (e *Engine) Visible(caller *durward.Caller, call *durward.Call) bool {
 	st := e.state.Load()
-	would := *call
-	would.Caller = *caller
 	unsure := call.Tool == nil && hasTool(call.Method)
-	pin := e.pinOf(&would)
+	pin := e.pinOf(call)
 	if pin != "" && held(pin) && !(unsure && pin == PinChanged) {
 		return false
 	}
-	e.correct(&would, pin)
-	call.Risk = would.Risk // for who shows it
-	p := st.set.index.plan(keyOfCall(&would, false), !unsure)
-	if len(p.deciding) == 0 && p.tools == [layers]*toolDefault{} {
-		return !st.set.blocksAll()
+	e.correct(call, pin)
+	p := st.set.index.plan(keyOfCall(call, false), !unsure)
+	closed := p.closed() || st.set.blocksAll()
+	switch {
+	case !closed && len(p.certain) == 0:
+		return true
+	case closed && len(p.deciding) == 0 && p.tools == [layers]*toolDefault{}:
+		return false
 	}
+	would := *call
+	would.Caller = *caller
 	l := listing{e: e, st: st, call: &would, pin: pin, unsure: unsure}
+	if !closed { // nothing needs to be opened: only rules that block in any case count
+		return !slices.ContainsFunc(p.certain, func(r *rule) bool { return l.judge(r) == verdictYes })
+	}
 	return l.visible(p)
 }
 

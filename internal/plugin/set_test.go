@@ -276,3 +276,16 @@ func TestRulesRunPluginsInModesOfTheirOwn(t *testing.T) {
 		t.Error("block-taint")
 	}
 }
+
+// A tool whose name has a slash is a tool like any other.
+func TestTaintOfToolsWithSlashes(t *testing.T) {
+	for pattern, want := range map[string]bool{"notes": true, "notes/*": true, "notes/wr*": true, "notes/write/*": true, "notes/read*": false, "*/*": true} {
+		set := newSet(t, map[string]plugin.Config{"taint": {Mode: "observe", Labels: map[string][]string{pattern: {"hr"}}}})
+		call := toolCall("{}")
+		call.Name = "write/deep/er"
+		_, labels, _, err := set.Postprocess(t.Context(), call, []byte(`{"content":[]}`), nil)
+		if err != nil || slices.Contains(labels, "hr") != want {
+			t.Errorf("%s: %v %v", pattern, labels, err)
+		}
+	}
+}

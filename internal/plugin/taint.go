@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"path"
+	"strings"
 
 	"durward"
 	"durward/internal/wire"
@@ -61,7 +62,12 @@ func join(list []string) string {
 	return b.String()
 }
 
+// matches reports whether a name fits a pattern, in which * stands for slashes as
+// well, as in rules: no tool escapes by a name that has one.
 func matches(pattern, name string) bool {
+	if strings.Contains(name, "/") {
+		pattern, name = strings.ReplaceAll(pattern, "/", "\x01"), strings.ReplaceAll(name, "/", "\x01")
+	}
 	ok, _ := path.Match(pattern, name)
 	return ok
 }
