@@ -93,7 +93,7 @@ func TestWatchTellsOfStatesAndLists(t *testing.T) {
 
 func awaitWord(t *testing.T, from chan string, want string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		select {

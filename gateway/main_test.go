@@ -105,7 +105,7 @@ func call(t *testing.T, c *rawclient.Client, name, arguments string) *rawclient.
 // await polls the state of a server until ok says so.
 func (r *running) await(t *testing.T, name string, ok func(durward.ServerStatus) bool) durward.ServerStatus {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

@@ -353,7 +353,7 @@ func (l *listened) next(t *testing.T) wire.Message {
 	select {
 	case m := <-l.notes:
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing came")
 		return wire.Message{}
 	}

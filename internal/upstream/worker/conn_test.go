@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds how long a test waits for what must come; it is no measure of anything.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // both runs a test of a link on a connection in this process, and on one behind
 // package pipe, as it is when the worker is a process of its own.
