@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -25,6 +26,8 @@ type waiter struct {
 	engine *policy.Engine
 	conn   net.Conn
 	meta   string
+	from   durward.Entrance // default stdio
+	asked  int              // how often it was asked something itself
 	notes  []note
 	done   chan wire.Message
 	over   sync.WaitGroup
@@ -75,7 +78,7 @@ func (w *waiter) begin(modern bool, via ...string) {
 	var theirs net.Conn
 	w.conn, theirs = net.Pipe()
 	w.over.Go(func() {
-		_ = g.ServeStdio(context.Background(), theirs, durward.Caller{Principal: "local", Entrance: durward.EntranceStdio}, durward.Route{}) // it ends with its client
+		_ = g.ServeStdio(context.Background(), theirs, durward.Caller{Principal: "local", Entrance: cmp.Or(w.from, durward.EntranceStdio)}, durward.Route{}) // it ends with its client
 	})
 	w.done = make(chan wire.Message, 1)
 	w.over.Go(w.read)
@@ -91,7 +94,7 @@ func (w *waiter) begin(modern bool, via ...string) {
 	if modern {
 		w.meta += `,` + strings.Replace(modernMeta[len(`"_meta":{`):len(modernMeta)-1], "Capabilities\":{}", "Capabilities\":{\"elicitation\":{\"form\":{}}}", 1)
 	} else {
-		w.write(`{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+		w.write(`{"jsonrpc":"2.0","id":"first","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"x","version":"1"}}}`)
 		w.write(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	}
 	w.call("")
@@ -139,6 +142,8 @@ func (w *waiter) read() {
 				w.t.Errorf("%s", line)
 			}
 			w.notes = append(w.notes, note{time.Since(began), progress})
+		case m.Method == wire.MethodElicit:
+			w.asked++
 		case string(m.ID) == `"call"`:
 			w.done <- m
 		}
@@ -204,6 +209,28 @@ func TestACallThatWaitsSaysSoUntilItEnds(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// An agent in a sandbox is never asked whether its own call may be made, whatever a
+// rule says: people at the desk are.
+func TestASandboxNeverAnswersForItself(t *testing.T) {
+	for _, from := range []durward.Entrance{"sandbox", "relay", durward.EntranceStdio} {
+		for _, modern := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s modern=%v", from, modern), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := &waiter{t: t, from: from}
+					w.begin(modern, "client")
+					itself := from == durward.EntranceStdio
+					if got, want := w.ended(), map[bool]string{true: "[] [input]", false: "[pending] []"}[itself && modern]; got != want {
+						t.Errorf("%s, wanted %s", got, want)
+					}
+					if (w.asked > 0) != (itself && !modern) {
+						t.Errorf("it was asked %d times", w.asked)
+					}
+				})
+			})
+		}
 	}
 }
 

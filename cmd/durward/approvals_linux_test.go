@@ -90,7 +90,7 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 	close(over)
 	_ = program.Close() // which ends the reading
 	<-read
-	if out := <-typed; !screen.ProcessState.Success() || out != "yes" || !strings.Contains(seen.String(), "nothing waits") {
+	if out := <-typed; !screen.ProcessState.Success() || out != "yes" || !strings.Contains(seen.String(), "nothing waits") || !strings.Contains(seen.String(), "\a") { // it rings, too
 		t.Errorf("%v, %q, seen: %q", screen.ProcessState, out, seen.String())
 	}
 }

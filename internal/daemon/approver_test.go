@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -435,6 +437,30 @@ func TestWithoutAnybodyToAnswerACallIsDenied(t *testing.T) {
 	}
 	stop()
 	<-over
+}
+
+// A webhook is somebody who can answer: a call waits, and the webhook is told how.
+func TestAWebhookIsToldOfACallThatWaits(t *testing.T) {
+	told := make(chan string, 1)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		told <- string(body)
+	}))
+	defer hook.Close()
+	d := newDesk(t, strings.Replace(asking, "attended: true", "webhook: "+hook.URL, 1))
+	d.call(t.Context(), t, d.legacy(t), "for nobody else")
+	var said struct {
+		Text     string
+		Approval client.Approval
+	}
+	body := <-told
+	if err := json.Unmarshal([]byte(body), &said); err != nil || !strings.Contains(said.Text, "durward approve "+said.Approval.ID) || strings.Contains(body, "for nobody else") {
+		t.Fatalf("%v: %s", err, body)
+	}
+	d.answer(t, said.Approval.ID, client.ApprovalAnswer{Approve: true})
+	if a := <-d.done; a.Text() != "for nobody else" {
+		t.Errorf("%+v", a)
+	}
 }
 
 func TestTheApproverCredentialIsNobodyElses(t *testing.T) {
