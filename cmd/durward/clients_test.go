@@ -12,15 +12,6 @@ import (
 	"testing"
 )
 
-func buildDurward(t *testing.T) string {
-	t.Helper()
-	bin := filepath.Join(t.TempDir(), "durward")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return bin
-}
-
 // homeEnv is the environment of a person whose home directory is home.
 func homeEnv(home string) []string {
 	return []string{

@@ -16,13 +16,9 @@ import (
 
 // The scripts run the real binaries: durward, and an honest little MCP server.
 func TestScripts(t *testing.T) {
-	bin := t.TempDir()
-	for name, pkg := range map[string]string{"durward": ".", "echo-server": "../../bench/echo", "kinds-server": "./testdata/kinds"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(bin, name), pkg).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
+	bin := filepath.Dir(buildDurward(t))
+	built.path(t, "echo-server", "../../bench/echo")
+	built.path(t, "kinds-server", "./testdata/kinds")
 	for _, name := range []string{"codenames", "hostile"} {
 		cmd := exec.Command("go", "build", "-buildmode=c-shared", "-o", filepath.Join(bin, name+".wasm"), "../../internal/plugin/testdata/wasm/"+name)
 		cmd.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")

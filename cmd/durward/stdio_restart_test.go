@@ -141,10 +141,7 @@ type desk struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{bin: buildDurward(t), home: t.TempDir()}
-	waiter := filepath.Join(t.TempDir(), "waiter")
-	if out, err := exec.Command("go", "build", "-o", waiter, "./testdata/waiter").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	waiter := built.path(t, "waiter", "./testdata/waiter")
 	run, err := os.MkdirTemp("", "dw") // paths of sockets are short
 	if err != nil {
 		t.Fatal(err)
