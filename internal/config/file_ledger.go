@@ -13,7 +13,7 @@ type ledgerFile struct {
 	// called; durward status says so. Default true.
 	Enabled bool `yaml:"enabled"`
 	// Path is the database file, relative to this file; its directory is made if it
-	// is missing. What belongs to it (write-ahead log, checkpoints) is beside it.
+	// is missing. What belongs to it (journal, write-ahead log, checkpoints) is beside it.
 	// Default: ledger/ledger.db in the state directory.
 	Path string `yaml:"path"`
 	// Sync is what a committed record outlives: normal, the end of the service however
