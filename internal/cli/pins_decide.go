@@ -164,7 +164,11 @@ func confirm(ctx context.Context, service *client.Client, server string, names [
 	if opt.accept {
 		verb = "accept"
 	}
-	answer, err := d.line(fmt.Sprintf("%s %d definitions of %s? [y/N] ", verb, len(chosen), server), false)
+	what := "it"
+	if len(chosen) > 1 {
+		what = fmt.Sprintf("these %d definitions of %s", len(chosen), server)
+	}
+	answer, err := d.line(fmt.Sprintf("%s %s? [y/N] ", verb, what), false)
 	if err != nil {
 		return err
 	}
