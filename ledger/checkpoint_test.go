@@ -213,6 +213,7 @@ func TestCheckpointsThatCannotBeWritten(t *testing.T) {
 }
 
 func TestCheckpointsAreThinnedOut(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := newOffice(t)
 	begin := o.now
 	for o.now.Sub(begin) < 70*24*time.Hour {

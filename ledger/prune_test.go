@@ -46,6 +46,7 @@ func (o *office) keep(r ledger.Retention) *ledger.Kept {
 const day = 24 * time.Hour
 
 func TestOldRecordsAreRemovedOnRecord(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := years(t, 10)
 	k := o.keep(ledger.Retention{Rows: 4 * day, Bodies: 2 * day})
 	first := o.store.links[0]
@@ -99,6 +100,7 @@ func TestOldRecordsAreRemovedOnRecord(t *testing.T) {
 // Pruning is interrupted at each of its steps, by a failure and by a kill: the
 // ledger can be verified at any moment, and the next time it goes on.
 func TestRemovalIsInterruptedAnywhere(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	broken := errors.New("broken off")
 	steps := 0
 	for at := 0; ; at++ {
@@ -171,6 +173,7 @@ func TestNothingIsRemovedThatIsNotOnRecord(t *testing.T) {
 }
 
 func TestTheSizeIsKept(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := years(t, 20)
 	for seq := range o.store.grow {
 		o.store.grow[seq] = 12000
@@ -203,6 +206,7 @@ const pruneYoung = 5 * time.Minute
 
 // A store that does not shrink is not emptied in vain.
 func TestAStoreThatDoesNotShrink(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := years(t, 8)
 	o.store.grow = map[uint64]int64{o.chain.Seq: 16 << 20} // all of it in the last link
 	before := len(o.store.links)
@@ -262,6 +266,7 @@ func TestTheClockWasWrong(t *testing.T) {
 
 // What is damaged is kept until somebody has seen it.
 func TestDamagedRecordsAreNotRemoved(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	for name, do := range map[string]func(*shelf){
 		"changed":       func(s *shelf) { s.rows[20].record = &ledger.Note{What: "other"} },
 		"removed":       func(s *shelf) { s.drop(10, 11) },
@@ -312,6 +317,7 @@ func TestRetentionIsChecked(t *testing.T) {
 }
 
 func TestKeepIsCancelled(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := years(t, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0

@@ -235,6 +235,7 @@ func (w *world) keepSome(rt *rapid.T) {
 // Whatever happens to a ledger, a check of it agrees with one that compares
 // everything with what was written; and so it does when somebody tampers.
 func TestVerifyAgreesWithASlowCheck(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	tampered, damaged := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &world{office: newOffice(t), rt: rt, truth: map[uint64]written{}}

@@ -156,6 +156,7 @@ func changes(r ledger.Record) (all []ledger.Record) {
 // a checkpoint even when the chain is computed anew, and what is not covered is said
 // to be not proved.
 func TestVerifyFindsEveryTamper(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := everything(t)
 	o.want(o.verify(), ledger.VerdictOK)
 	anchored := o.verify().Anchored.Seq
@@ -200,6 +201,7 @@ func names(r *ledger.Report, link uint64) bool {
 
 // The checkpoint file itself is changed in every way.
 func TestVerifyFindsWhatWasDoneToTheCheckpoints(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	o := newOffice(t)
 	o.fill(4)
 	o.must(o.check.Close())

@@ -118,6 +118,7 @@ func TestACopyTellsOfARollback(t *testing.T) {
 // What was done while the service was stopped stays on record, although it signs
 // what it finds.
 func TestAStartDoesNotLaunderWhatWasDoneBefore(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	for name, do := range map[string]func(*office){
 		"the end removed":     func(o *office) { n := len(o.store.links); o.store.drop(n-2, n) },
 		"the end replaced":    func(o *office) { n := len(o.store.links); o.store.drop(n-2, n); o.store.relink(0); more(o, 4) },
