@@ -129,11 +129,11 @@ func TestWASMModes(t *testing.T) {
 // TestWASMIsConfined has a plugin do what it should not. Each is an error, which
 // blocks the call, and the next call is served.
 func TestWASMIsConfined(t *testing.T) {
-	set := newSet(t, map[string]plugin.Config{
-		"hostile": {Mode: "redact", WASM: built.file(t, "hostile"), Timeout: 3 * time.Second},
-	})
+	file := built.file(t, "hostile")
+	set := newSet(t, map[string]plugin.Config{"hostile": {Mode: "redact", WASM: file, Timeout: 10 * time.Second}})
+	hasty := newSet(t, map[string]plugin.Config{"hostile": {Mode: "redact", WASM: file, Timeout: 300 * time.Millisecond}})
 	for _, test := range []struct{ do, want string }{
-		{"loop", "longer than 3s"},
+		{"loop", "longer than 300ms"},
 		{"memory", "plugin hostile"}, // too much of it, or too long before,
 		{"panic", "durward_run failed"},
 		{"exit", "durward_run failed"},
@@ -150,7 +150,11 @@ func TestWASMIsConfined(t *testing.T) {
 		{`{\"payload\":{\"arguments\":{}}}`, "leaves out name"},
 		{`{\"payload\":{\"name\":\"write\",\"name\":\"write\"}}`, "no valid JSON"},
 	} {
-		d, _, err := set.Preprocess(t.Context(), toolCall(`{"do":"`+test.do+`"}`), nil)
+		with := set
+		if test.do == "loop" {
+			with = hasty
+		}
+		d, _, err := with.Preprocess(t.Context(), toolCall(`{"do":"`+test.do+`"}`), nil)
 		if err == nil || !strings.Contains(err.Error(), test.want) || d.Changed != nil {
 			t.Errorf("%s: %+v, %v; want an error with %q", test.do, d, err, test.want)
 		}
