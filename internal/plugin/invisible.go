@@ -55,7 +55,9 @@ func (t *tables) scanHidden(text []byte, found []Finding) (_ []Finding, odd bool
 	first := len(found)
 	for i := 0; i < len(text); {
 		if !t.leads[text[i]] {
-			i++
+			for i++; i+8 <= len(text) && isPlain(text, i); {
+				i += 8
+			}
 			continue
 		}
 		odd = true

@@ -14,7 +14,9 @@ func (s *piiScan) numbers() {
 	text := s.text
 	for i := 0; i < len(text) && len(s.found) <= maxFindings; {
 		if c := text[i]; c < '0' || c > '9' {
-			i++
+			for i++; i+8 <= len(text) && !hasDigit(text, i); {
+				i += 8
+			}
 			continue
 		}
 		if i > 0 && s.t.sets[text[i-1]]&word != 0 && !s.mayBegin(i) {
@@ -79,6 +81,9 @@ func (s *piiScan) separator(i int) int {
 func (s *piiScan) number(n int) int {
 	g := s.groups[:n]
 	first := g[0]
+	if n == 1 && first.len() < 6 && (first.start == 0 || s.t.sets[s.text[first.start-1]]&alnum == 0) {
+		return first.end // too short for anything, and no country stands before it
+	}
 	total := 0
 	for _, x := range g {
 		total += x.len()

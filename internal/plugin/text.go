@@ -99,24 +99,21 @@ func (w *walker) read(t *token) {
 // closing returns where the string ends whose inside begins at i: the offset of
 // its closing quote, or the end of raw.
 func closing(raw []byte, i int) (end int, coded bool) {
-	quote := bytes.IndexByte(raw[i:], '"')
-	if quote < 0 {
-		return len(raw), bytes.IndexByte(raw[i:], '\\') >= 0
-	}
-	back := bytes.IndexByte(raw[i:i+quote], '\\')
-	if back < 0 {
-		return i + quote, false
-	}
-	// Where one escape is, more are near: byte by byte from here.
-	for i += back; i < len(raw); i++ {
-		switch raw[i] {
-		case '"':
-			return i, true
-		case '\\':
-			i++
+	for at := i; ; {
+		quote := bytes.IndexByte(raw[at:], '"')
+		if quote < 0 {
+			return len(raw), bytes.IndexByte(raw[i:], '\\') >= 0
 		}
+		end = at + quote
+		first := end
+		for first > i && raw[first-1] == '\\' {
+			first--
+		}
+		if (end-first)%2 == 0 { // each of those before it is of a pair: it is not escaped
+			return end, bytes.IndexByte(raw[i:end], '\\') >= 0
+		}
+		at = end + 1
 	}
-	return len(raw), true
 }
 
 // view is a text, and where its bytes come from.
