@@ -30,6 +30,9 @@ UNWATCHED = modernc.org/sqlite/lib modernc.org/libc modernc.org/memory crypto/in
   $(WAZEVO)/backend/... $(WAZEVO)/frontend $(WAZEVO)/ssa $(WAZEVO)/wazevoapi github.com/google/go-cmp/...
 RACE      = -race $(UNWATCHED:%=-gcflags=%=-race=false)
 
+# Tests that try only a part of their cases with the race detector; without it all.
+WHOLE = ./internal/store/sqlite ./test/ledger
+
 GO_SOURCES = git ls-files -co --exclude-standard '*.go'
 
 .PHONY: help run build deps fixtures test focus-test conformance interop chaos kill-test bench pgo fuzz lint fmt docs cross clean
@@ -55,8 +58,9 @@ fixtures: ## build the servers and clients of other libraries that tests talk to
 	for name in server client; do $(GO) build -C test/fixtures -o ../../bin/fixtures/everything-$$name github.com/modelcontextprotocol/go-sdk/conformance/everything-$$name; done
 	$(GO) build -C test/fixtures -o ../../bin/fixtures/ ./gosdk ./mcpgo ./oneera
 
-test: deps ## all tests with the race detector
+test: deps ## all tests with the race detector, and what it makes too slow once more without
 	$(GO) test $(RACE) ./...
+	$(GO) test $(WHOLE)
 	$(GO) test -C test/fixtures -race ./...
 
 focus-test: ## a part: make focus-test PKG=./internal/wire RUN=TestScan

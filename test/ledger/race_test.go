@@ -2,6 +2,6 @@
 
 package ledger_test
 
-// share is which part of the many tampers is tried: SQLite takes twenty times as long
-// under the race detector. Without it all are.
+// share is which part of the many tampers is tried: it takes several times as long with
+// the race detector. make test tries all without it.
 const share = 25
