@@ -79,9 +79,9 @@ func takeIn(ctx context.Context, path string) error {
 		}
 		return withHint(err, "what was recorded last is in the journal beside it, and is read once the file can be written")
 	}
-	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path})
+	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path, Strict: true})
 	if err != nil {
-		return errors.Join(err, db.Close())
+		return errors.Join(withHint(err, "the service keeps aside what it cannot use when it starts; in a copy, what is in the journal beside it came from another moment"), db.Close())
 	}
 	return j.Close()
 }

@@ -1,18 +1,15 @@
 package journal
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"math"
 	"os"
 
 	"durward"
 	"durward/internal/private"
-	"durward/ledger"
 )
 
 // frameHead is the length of a frame's content and its checksum, each 4 bytes, least
@@ -22,13 +19,15 @@ const frameHead = 8
 // castagnoli is CRC-32C, which processors compute by themselves.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // it is constant
 
-// file is one of the two files.
+// file is one of the two files. Of its fields Journal.mu guards end; the others belong
+// to whoever writes to the file: to the one who holds Journal.writing while it has its
+// turn, else to the one who takes.
 type file struct {
 	path string
 	f    *os.File
 	info fs.FileInfo // what f is
 	end  int64       // where the next frame goes
-	gone bool        // it has lost its name
+	torn bool        // behind end there is something that was not accepted, and may look as if it was
 }
 
 // openFile opens a file, or makes it. It follows no link, and takes nothing that
@@ -36,6 +35,9 @@ type file struct {
 func openFile(path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
+		if info, failed := os.Lstat(path); failed == nil && !info.Mode().IsRegular() {
+			return nil, errIrregular(path)
+		}
 		return nil, durward.Errorf(durward.Unavailable, "ledger", "the ledger's journal cannot be opened: %w", err)
 	}
 	info, err := f.Stat()
@@ -43,14 +45,21 @@ func openFile(path string) (*file, error) {
 	case err != nil:
 		err = durward.Errorf(durward.Unavailable, "ledger", "the ledger's journal cannot be looked at: %w", err)
 	case !info.Mode().IsRegular():
-		err = durward.Errorf(durward.Denied, "ledger", "%s is no regular file", path)
+		err = errIrregular(path)
 	default:
 		err = private.CheckOwner(path, info)
+	}
+	if err == nil {
+		err = explained(path, syncName(path))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &file{path: path, f: f, info: info}, nil
+}
+
+func errIrregular(path string) error {
+	return durward.Errorf(durward.Denied, "ledger", "%s is no regular file; move it away", path)
 }
 
 // lost reports whether the file has lost its name, or whether that cannot be known.
@@ -59,7 +68,8 @@ func (f *file) lost() bool {
 	return err != nil || !os.SameFile(now, f.info)
 }
 
-// appendFrame writes a frame whose first frameHead bytes are still to be filled.
+// appendFrame writes a frame whose first frameHead bytes are still to be filled. It is
+// part of the file once end is behind it.
 func (f *file) appendFrame(frame []byte, sync bool) error {
 	content := frame[frameHead:]
 	if len(content) > math.MaxUint32 {
@@ -71,91 +81,57 @@ func (f *file) appendFrame(frame []byte, sync bool) error {
 	if err == nil && sync {
 		err = syncData(f.f)
 	}
-	if err != nil { // the next frame takes the place of what was written of this one
+	if err != nil {
+		f.torn = true
+		_ = f.cut() // it is tried again before anything else is written
 		return explain(f.path, err)
 	}
-	f.end += int64(len(frame))
 	return nil
 }
 
-// empty forgets all frames.
-func (f *file) empty() error {
-	if err := f.f.Truncate(0); err != nil {
+// cut cuts off what was not accepted.
+func (f *file) cut() error {
+	if !f.torn {
+		return nil
+	}
+	if err := f.f.Truncate(f.end); err != nil {
 		return explain(f.path, err)
 	}
-	f.end = 0
+	f.torn = false
 	return nil
+}
+
+// clear forgets all frames. end is for the caller to set.
+func (f *file) clear() error {
+	return explained(f.path, f.f.Truncate(0))
 }
 
 // wipe overwrites all frames, and returns when the disk has that. The space stays with
 // the file: to sync what is written over something takes the disk half as long as to
 // sync what makes a file longer.
-func (f *file) wipe() error {
+func (f *file) wipe(size int64) error {
 	zeros := make([]byte, 1<<16)
-	for at := int64(0); at < f.end; at += int64(len(zeros)) {
-		if _, err := f.f.WriteAt(zeros[:min(int64(len(zeros)), f.end-at)], at); err != nil {
+	for at := int64(0); at < size; at += int64(len(zeros)) {
+		if _, err := f.f.WriteAt(zeros[:min(int64(len(zeros)), size-at)], at); err != nil {
 			return explain(f.path, err)
 		}
 	}
-	if err := syncData(f.f); err != nil {
-		return explain(f.path, err)
-	}
-	return nil
+	return explained(f.path, syncData(f.f))
 }
 
-// remove removes the file, if it has its name.
+// remove closes the file and removes it, if it has its name.
 func (f *file) remove() error {
-	if f.lost() {
-		return nil
+	lost := f.lost()
+	err := f.f.Close() // first: not every system removes what is open
+	if err == nil && !lost {
+		err = os.Remove(f.path)
 	}
-	if err := os.Remove(f.path); err != nil {
-		return explain(f.path, err)
-	}
-	return nil
+	return explained(f.path, err)
 }
 
-// read calls take for each batch, and returns how many bytes were behind the last good
-// one.
-func (f *file) read(take func(*ledger.Batch) error) (rest int64, err error) {
-	size, err := f.f.Seek(0, io.SeekEnd)
-	if err != nil {
-		return 0, explain(f.path, err)
-	}
-	in := bufio.NewReaderSize(io.NewSectionReader(f.f, 0, size), 1<<16)
-	var head [frameHead]byte
-	for at := int64(0); ; {
-		if _, err := io.ReadFull(in, head[:]); err != nil {
-			return size - at, unlessEnd(f.path, err)
-		}
-		length := int64(binary.LittleEndian.Uint32(head[:]))
-		if length == 0 { // wiped
-			return 0, nil
-		}
-		if length > size-at-frameHead {
-			return size - at, nil
-		}
-		content := make([]byte, length)
-		if _, err := io.ReadFull(in, content); err != nil {
-			return size - at, unlessEnd(f.path, err)
-		}
-		if crc32.Checksum(content, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
-			return size - at, nil
-		}
-		b, err := ledger.DecodeBatch(content)
-		if err != nil {
-			return size - at, nil //nolint:nilerr // what is no batch ends the file
-		}
-		at += frameHead + length
-		f.end = at
-		if err := take(b); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// unlessEnd is an error, unless it says that there is no more.
-func unlessEnd(path string, err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+// explained is explain, also of no error.
+func explained(path string, err error) error {
+	if err == nil {
 		return nil
 	}
 	return explain(path, err)

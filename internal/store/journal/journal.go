@@ -20,21 +20,33 @@ type Store interface {
 	// Sync returns when everything that was written outlasts a loss of power. It may be
 	// called after Close.
 	Sync(ctx context.Context) error
+	// Links is that of [ledger.Auditor].
+	Links(ctx context.Context, from uint64, f func(l ledger.Link, records []ledger.Record) error) error
 	// Present says, at once, what happened to the store if it is no longer there.
 	Present() error
 }
 
-// When the store takes what waits, and how much may wait for it.
-const (
-	takeAfter   = 20 * time.Millisecond // since the first that waits
-	takeRecords = 1024                  // or so many of them wait
-	takeMost    = 2048                  // records, about, of one transaction
-	waitMost    = 64 << 20              // bytes of what waits; then Write waits
-	turnAt      = 16 << 20              // bytes of a file, after which the other has its turn
-	emptyAt     = 256 << 10             // bytes after which a file is emptied, when nothing in it waits
-	frameKept   = 1 << 20               // bytes of the buffer for frames that is kept
-	retryAfter  = time.Second           // between attempts of the store when nobody writes
-)
+// frameKept bounds the buffer for frames that is kept, in bytes.
+const frameKept = 1 << 20
+
+// sizes say when the store takes what waits, and how much may wait for it.
+type sizes struct {
+	takeAfter   time.Duration // since the first that waits
+	takeRecords int           // or so many of them wait
+	takeMost    int           // records, about, of one transaction
+	waitMost    int           // bytes of what waits; then Write waits
+	turnAt      int64         // bytes of a file, after which the other has its turn
+	emptyAt     int64         // bytes after which a file is emptied, when nothing in it waits
+	fileMost    int64         // bytes of a file, after which nothing is accepted
+	retryAfter  time.Duration // between attempts of the store when nobody writes
+}
+
+func usualSizes() sizes {
+	return sizes{
+		takeAfter: 20 * time.Millisecond, takeRecords: 1024, takeMost: 2048, waitMost: 64 << 20,
+		turnAt: 16 << 20, emptyAt: 256 << 10, fileMost: 256 << 20, retryAfter: time.Second,
+	}
+}
 
 // Options configure a [Journal].
 type Options struct {
@@ -42,6 +54,12 @@ type Options struct {
 	Path  string       // of the files, without their endings; required
 	Full  bool         // what is written outlasts a loss of power
 	Log   *slog.Logger // default: discard
+
+	// Strict makes Open refuse, with an error of kind Conflict, what it would keep aside
+	// otherwise. Nothing was changed then.
+	Strict bool
+
+	sizes sizes // smaller ones in tests; default: the usual ones
 }
 
 func (o *Options) check() error {
@@ -50,6 +68,9 @@ func (o *Options) check() error {
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.sizes == (sizes{}) {
+		o.sizes = usualSizes()
 	}
 	return nil
 }
@@ -60,17 +81,19 @@ type Journal struct {
 	opt   Options
 	aside []string // files of batches that the store could not take when it was opened
 
-	some  chan struct{} // has an element when something waits
-	hurry chan struct{} // has one when it is to be taken at once
-	quit  chan struct{} // closed to end the one who takes
-	done  chan struct{} // closed when it has ended
+	some   chan struct{} // has an element when something waits
+	hurry  chan struct{} // has one when it is to be taken at once
+	quit   chan struct{} // closed to end the one who takes
+	done   chan struct{} // closed when it has ended
+	closes sync.Once
+	ended  error // of Close
 
-	writing sync.Mutex // held by Write; guards the files and the frame
-	files   [2]*file
-	active  int // of files
+	writing sync.Mutex // held by Write; guards the frame, and what is in the file that has its turn
 	frame   []byte
 
 	mu      sync.Mutex // guards all below; may be taken while writing is held
+	files   [2]*file
+	active  int // the one of files that has its turn; it changes only while writing is held too
 	closed  bool
 	head    ledger.Link
 	open    map[durward.CallID]struct{} // calls without an outcome
@@ -79,6 +102,7 @@ type Journal struct {
 	bytes   int                         // in queue
 	taken   uint64                      // seq of the last link that the store has
 	failed  error                       // why the store took nothing the last time; nil: it did
+	full    error                       // why the files could not be emptied the last time; nil: they could
 	tried   chan struct{}               // closed after each attempt of the store, and made anew
 }
 
@@ -95,6 +119,9 @@ var _ ledger.Store = (*Journal)(nil)
 func (j *Journal) Head(context.Context) (ledger.Link, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.closed {
+		return ledger.Link{}, errClosed
+	}
 	return j.head, nil
 }
 
@@ -114,47 +141,121 @@ func (j *Journal) Unanswered(ctx context.Context, limit int) ([]*ledger.Approval
 	return j.opt.Store.Unanswered(ctx, limit)
 }
 
-// Aside returns the names of files with batches that do not follow what the store has:
-// it was replaced by another, or by an older copy, while they waited. Nothing reads
-// them any more.
+// Aside returns the names of files that were kept aside when the journal was opened,
+// because what is in them does not follow what the store has, or cannot be read: the
+// store was replaced by another, or by an older copy, while they waited, or the file
+// was damaged. Nothing reads them any more.
 func (j *Journal) Aside() []string { return j.aside }
 
 // Write appends a batch. Its errors are those of the store: of kind Conflict when the
 // link does not follow the last one, or a call has an outcome already or no intent; else
-// Unavailable, and the batch was not accepted.
+// Unavailable, and the batch was not accepted. A second intent of a call that has ended
+// is not noticed, and is a defect of who calls: the store takes nothing any more then,
+// and what it did not take is kept aside when the journal is opened again.
 func (j *Journal) Write(ctx context.Context, b *ledger.Batch) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	if err := j.admit(ctx, b); err != nil {
 		return err
 	}
-	j.frame = b.AppendTo(append(j.frame[:0], make([]byte, frameHead)...))
-	j.turn()
-	err := j.files[j.active].appendFrame(j.frame, j.opt.Full)
-	j.accept(entry{b, len(j.frame), j.active}, err)
+	j.frame = frameOf(j.frame, b)
+	i, err := j.place()
+	if err == nil {
+		err = j.files[i].appendFrame(j.frame, j.opt.Full)
+	}
+	j.accept(entry{b, len(j.frame), i}, err)
 	if cap(j.frame) > frameKept {
 		j.frame = nil
 	}
 	return err
 }
 
-// turn lets the files take turns. writing is held.
-func (j *Journal) turn() {
-	now, other := j.files[j.active], j.files[1-j.active]
-	if (now.end >= turnAt || now.gone) && other.end == 0 && !other.gone {
+// frameOf returns the frame of a batch, in space.
+func frameOf(space []byte, b *ledger.Batch) []byte {
+	return b.AppendTo(append(space[:0], make([]byte, frameHead)...))
+}
+
+// place returns the file that the next frame goes to. writing is held.
+func (j *Journal) place() (int, error) {
+	if err := j.files[j.active].cut(); err != nil { // also if the other has its turn: there must not be two frames that follow the same
+		return 0, err
+	}
+	j.mu.Lock()
+	if j.files[j.active].end >= j.opt.sizes.turnAt && j.files[1-j.active].end == 0 {
 		j.active = 1 - j.active
 	}
+	j.mu.Unlock()
+	return j.active, j.mend()
+}
+
+// mend makes files anew that have lost their names. writing is held.
+func (j *Journal) mend() error {
+	for i, f := range j.files {
+		if !f.lost() {
+			continue
+		}
+		if err := j.remake(i); err != nil {
+			return err
+		}
+		j.opt.Log.Warn("a file of the ledger's journal was removed while the service was using it; it was made anew, and nothing is lost", "file", f.path)
+	}
+	return nil
+}
+
+// remake makes a file anew, with what the store has not taken of it. writing is held.
+func (j *Journal) remake(i int) error {
+	old := j.files[i]
+	next, err := openFile(old.path)
+	if err != nil {
+		return err
+	}
+	if err = next.clear(); err == nil {
+		err = j.copyTo(next, i)
+	}
+	if err != nil {
+		return errors.Join(err, next.f.Close())
+	}
+	j.mu.Lock()
+	j.files[i] = next
+	j.mu.Unlock()
+	_ = old.f.Close() // nobody needs it
+	return nil
+}
+
+// copyTo writes what the store has not taken of a file to another.
+func (j *Journal) copyTo(next *file, i int) error {
+	var frame []byte
+	j.mu.Lock()
+	waits := slices.Clone(j.queue)
+	j.mu.Unlock()
+	for _, e := range waits {
+		if e.file != i {
+			continue
+		}
+		frame = frameOf(frame, e.batch)
+		if err := next.appendFrame(frame, false); err != nil {
+			return err
+		}
+		next.end += int64(len(frame))
+	}
+	if j.opt.Full {
+		return explained(next.path, syncData(next.f))
+	}
+	return nil
 }
 
 // admit returns nil if a batch may be written: the store takes what it is given, there
 // is room, and the batch is right.
 func (j *Journal) admit(ctx context.Context, b *ledger.Batch) error {
+	if err := ctx.Err(); err != nil {
+		return durward.Errorf(durward.Unavailable, "ledger", "nothing was written: %w", err)
+	}
 	if err := j.opt.Store.Present(); err != nil {
 		return err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for j.failed != nil || j.bytes >= waitMost { // perhaps it takes something now
+	for !j.closed && (j.failed != nil || j.bytes >= j.opt.sizes.waitMost) { // perhaps it takes something now
 		if err := j.try(ctx); err != nil {
 			return err
 		}
@@ -162,6 +263,8 @@ func (j *Journal) admit(ctx context.Context, b *ledger.Batch) error {
 	switch {
 	case j.closed:
 		return errClosed
+	case j.full != nil && j.files[j.active].end >= j.opt.sizes.fileMost:
+		return j.full
 	case !b.Link.Follows(&j.head) || b.Link.Records != len(b.Records):
 		return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d, the last one", b.Link.Seq, j.head.Seq)
 	}
@@ -215,9 +318,10 @@ func (j *Journal) accept(e entry, err error) {
 		return
 	}
 	j.head = e.batch.Link
+	j.files[e.file].end += int64(e.bytes)
 	j.queue = append(j.queue, e)
 	j.bytes += e.bytes
-	if j.records += len(e.batch.Records); j.records >= takeRecords {
+	if j.records += len(e.batch.Records); j.records >= j.opt.sizes.takeRecords {
 		signal(j.hurry)
 	} else if len(j.queue) == 1 {
 		signal(j.some)
@@ -275,15 +379,16 @@ func (j *Journal) try(ctx context.Context) error {
 // Close has the store take what waits and closes it. What the store does not take stays
 // in the files, and is taken when they are opened again.
 func (j *Journal) Close() error {
+	j.closes.Do(func() { j.ended = j.end() })
+	return j.ended
+}
+
+func (j *Journal) end() error {
 	j.writing.Lock() // whoever writes is done
 	j.mu.Lock()
-	first := !j.closed
 	j.closed = true
 	j.mu.Unlock()
 	j.writing.Unlock()
-	if !first {
-		return nil
-	}
 	err := j.Flush(context.Background())
 	close(j.quit)
 	<-j.done // so the files are ours
@@ -293,8 +398,9 @@ func (j *Journal) Close() error {
 	for _, f := range j.files {
 		if err == nil {
 			err = f.remove()
+		} else {
+			_ = f.f.Close() // what is in it is read again
 		}
-		err = errors.Join(err, f.f.Close())
 	}
 	return errors.Join(err, j.opt.Store.Close())
 }

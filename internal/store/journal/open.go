@@ -83,89 +83,138 @@ func (j *Journal) begin(ctx context.Context) error {
 	return nil
 }
 
-// left is what a process that was killed left in a file.
-type left struct {
-	file    int
-	batches []*ledger.Batch
-}
-
 // recover gives the store what it lacks and empties the files.
 func (j *Journal) recover(ctx context.Context) error {
-	var all []left
-	for i, f := range j.files {
-		l := left{file: i}
-		rest, err := f.read(func(b *ledger.Batch) error { l.batches = append(l.batches, b); return nil })
-		if err != nil {
-			return err
-		}
-		if rest > 0 {
-			j.opt.Log.Warn("the end of the ledger's journal was being written when the process ended, and was not accepted", "file", f.path, "bytes", rest)
-		}
-		if len(l.batches) > 0 {
-			all = append(all, l)
-		}
-	}
-	slices.SortFunc(all, func(a, b left) int { return cmp.Compare(a.batches[0].Link.Seq, b.batches[0].Link.Seq) })
-	var batches []*ledger.Batch
-	for _, l := range all {
-		batches = append(batches, l.batches...)
-	}
-	lacks, err := j.lacks(ctx, batches)
+	all, err := j.readAll()
 	if err != nil {
 		return err
 	}
-	if lacks == nil && len(batches) > 0 {
-		if err := j.setAside(all, batches[0].Link.Seq); err != nil {
-			return err
+	var batches []*ledger.Batch
+	for i := range all {
+		batches = append(batches, all[i].batches...)
+	}
+	head, err := j.opt.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	lacks := following(batches, head)
+	for i := range all {
+		if j.opt.Strict && j.foreign(ctx, &all[i], head, lacks) {
+			return durward.Errorf(durward.Conflict, "ledger", "%s is damaged, or does not follow what is in %s; move it away to go on without it", j.files[all[i].file].path, j.opt.Path)
 		}
 	}
-	if err := j.giveAll(ctx, lacks); err != nil {
+	given, err := j.giveAll(ctx, lacks)
+	if err != nil {
 		return err
+	}
+	for i := range all {
+		if !j.foreign(ctx, &all[i], head, lacks[:given]) {
+			continue
+		}
+		if err := j.setAside(&all[i]); err != nil {
+			return err
+		}
 	}
 	return j.emptyAll(ctx, all)
 }
 
-// lacks returns those of the batches that the store does not have: empty when it has
-// all, nil when they are none of its own.
-func (j *Journal) lacks(ctx context.Context, batches []*ledger.Batch) ([]*ledger.Batch, error) {
-	head, err := j.opt.Store.Head(ctx)
-	if err != nil {
-		return nil, err
-	}
-	own := -1 // the last that the store has
-	for i, b := range batches {
-		if b.Link == head {
-			own = i
+// readAll reads both files. The one that begins with the older links is the first.
+func (j *Journal) readAll() ([]left, error) {
+	all := make([]left, 0, len(j.files))
+	for i, f := range j.files {
+		l, err := f.read()
+		if err != nil {
+			return nil, err
+		}
+		l.file = i
+		all = append(all, l)
+		if l.rest > 0 {
+			j.opt.Log.Warn("the end of a file of the ledger's journal cannot be read: it was being written when the process ended and was not accepted, or it is damaged",
+				"file", f.path, "bytes", l.rest)
 		}
 	}
-	if own < 0 && (len(batches) == 0 || !batches[0].Link.Follows(&head)) {
-		return nil, nil
-	}
-	for i := own + 2; i < len(batches); i++ {
-		if !batches[i].Link.Follows(&batches[i-1].Link) {
-			return nil, nil
+	slices.SortStableFunc(all, func(a, b left) int {
+		switch {
+		case a.last() == nil || b.last() == nil:
+			return 0
+		default:
+			return cmp.Compare(a.batches[0].Link.Seq, b.batches[0].Link.Seq)
 		}
-	}
-	return batches[own+1:], nil
+	})
+	return all, nil
 }
 
-// giveAll writes batches to the store, a part at a time.
-func (j *Journal) giveAll(ctx context.Context, batches []*ledger.Batch) error {
+// following returns those of the batches that follow a link, as far as they follow each
+// other.
+func following(batches []*ledger.Batch, head ledger.Link) []*ledger.Batch {
+	from := slices.IndexFunc(batches, func(b *ledger.Batch) bool { return b.Link.Follows(&head) })
+	if from < 0 {
+		return nil
+	}
+	upto := from + 1
+	for upto < len(batches) && batches[upto].Link.Follows(&batches[upto-1].Link) {
+		upto++
+	}
+	return batches[from:upto]
+}
+
+// foreign reports whether a file holds something that is not in the store, which had
+// the links up to head and was given others.
+func (j *Journal) foreign(ctx context.Context, l *left, head ledger.Link, given []*ledger.Batch) bool {
+	upto := head.Seq + uint64(len(given))
+	last := l.last()
+	switch {
+	case l.beyond > upto:
+		return true
+	case last == nil || *last == head:
+		return false
+	case last.Seq > head.Seq:
+		return !slices.ContainsFunc(given, func(b *ledger.Batch) bool { return b.Link == *last })
+	}
+	same := errors.New("the store has it")
+	return j.opt.Store.Links(ctx, last.Seq, func(has ledger.Link, _ []ledger.Record) error {
+		if has == *last {
+			return same
+		}
+		return errNotOurs
+	}) != same //nolint:errorlint // it is returned as it is
+}
+
+var errNotOurs = errors.New("the store has another")
+
+// giveAll writes batches to the store, a part at a time, and returns how many it took:
+// not all when it refuses one for good.
+func (j *Journal) giveAll(ctx context.Context, batches []*ledger.Batch) (given int, err error) {
 	if len(batches) > 0 {
 		j.opt.Log.Warn("the ledger's database takes what a process that was killed left in its journal", "links", len(batches))
 	}
-	for len(batches) > 0 {
+	for given < len(batches) {
+		next := batches[given:]
 		n, records := 0, 0
-		for n < len(batches) && (n == 0 || records+len(batches[n].Records) <= takeMost) {
-			records += len(batches[n].Records)
+		for n < len(next) && (n == 0 || records+len(next[n].Records) <= j.opt.sizes.takeMost) {
+			records += len(next[n].Records)
 			n++
 		}
-		if err := j.opt.Store.WriteAll(ctx, batches[:n]); err != nil {
-			return err
+		err := j.opt.Store.WriteAll(ctx, next[:n])
+		for ; refused(err) && n > 1; err = j.opt.Store.WriteAll(ctx, next[:n]) {
+			n /= 2 // as many as it takes
 		}
-		batches = batches[n:]
+		if refused(err) {
+			j.opt.Log.Error("the ledger's database refuses what is in its journal", "link", next[0].Link.Seq, "error", err)
+			return given, nil
+		}
+		if err != nil {
+			return given, err
+		}
+		given += n
 	}
-	return nil
+	return given, nil
+}
+
+// refused reports whether a store will not take something later either.
+func refused(err error) bool {
+	kind := durward.KindOf(err)
+	return err != nil && (kind == durward.Conflict || kind == durward.Invalid)
 }
 
 // emptyAll empties the files, the older first.
@@ -174,27 +223,28 @@ func (j *Journal) emptyAll(ctx context.Context, older []left) error {
 		return err
 	}
 	for _, l := range older {
-		if err := j.files[l.file].empty(); err != nil {
-			return err
-		}
-	}
-	for _, f := range j.files { // what was not finished
-		if err := f.empty(); err != nil {
+		if err := j.files[l.file].clear(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// setAside gives files other names, so that nothing in them is lost.
-func (j *Journal) setAside(all []left, first uint64) error {
-	for _, l := range all {
-		f := j.files[l.file]
-		name := fmt.Sprintf("%s.aside-%d", f.path, first)
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+// asideMost bounds the files with the same name that are kept aside.
+const asideMost = 1000
+
+// setAside gives a file another name, so that nothing in it is lost.
+func (j *Journal) setAside(l *left) error {
+	f := j.files[l.file]
+	for n := 1; ; n++ {
+		name := fmt.Sprintf("%s.aside-%d", f.path, n)
+		if _, err := os.Lstat(name); err == nil && n < asideMost {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return durward.Errorf(durward.Conflict, "ledger",
-				"%s holds records that do not follow what is in %s, and there is a file %s already; move one of them away", f.path, j.opt.Path, name)
+				"%s holds records that do not follow what is in %s, and cannot be kept aside as %s; move it away", f.path, j.opt.Path, name)
 		}
+		_ = f.f.Close() // nothing was written to it; not every system renames what is open
 		if err := os.Rename(f.path, name); err != nil {
 			return explain(f.path, err)
 		}
@@ -202,11 +252,10 @@ func (j *Journal) setAside(all []left, first uint64) error {
 		if err != nil {
 			return err
 		}
-		_ = f.f.Close() // nothing was written to it
 		j.files[l.file] = next
 		j.aside = append(j.aside, name)
-		j.opt.Log.Error("the ledger's journal holds records that do not follow what is in its database, which was replaced by another or an older one; they are kept aside",
-			"file", name, "links", len(l.batches), "first", l.batches[0].Link.Seq)
+		j.opt.Log.Error("a file of the ledger's journal is kept aside: it is damaged, or its records do not follow what is in the database, which was replaced by another or an older one",
+			"file", name, "links", len(l.batches))
+		return nil
 	}
-	return nil
 }

@@ -2,8 +2,10 @@ package journal
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"durward"
 	"durward/ledger"
 )
 
@@ -11,7 +13,7 @@ import (
 // a transaction; at once when there are many already, or when somebody waits for it.
 func (j *Journal) run() {
 	defer close(j.done)
-	timer := time.NewTimer(takeAfter)
+	timer := time.NewTimer(j.opt.sizes.takeAfter)
 	defer timer.Stop()
 	for {
 		wait, waits := j.pause()
@@ -37,11 +39,13 @@ func (j *Journal) pause() (d time.Duration, waits bool) {
 	defer j.mu.Unlock()
 	switch {
 	case j.failed != nil:
-		return retryAfter, true
-	case j.records >= takeRecords:
+		return j.opt.sizes.retryAfter, true
+	case j.records >= j.opt.sizes.takeRecords:
 		return 0, true
+	case len(j.queue) > 0:
+		return j.opt.sizes.takeAfter, true
 	}
-	return takeAfter, len(j.queue) > 0
+	return j.opt.sizes.retryAfter, j.full != nil
 }
 
 // take has the store take what waits, or a part of it.
@@ -73,6 +77,11 @@ func (j *Journal) take() {
 	}
 	if err == nil {
 		j.clean()
+	} else if j.writing.TryLock() { // whoever writes does it
+		if err := j.mend(); err != nil {
+			j.opt.Log.Error("a file of the ledger's journal was removed, and cannot be made anew yet", "error", err)
+		}
+		j.writing.Unlock()
 	}
 }
 
@@ -80,7 +89,7 @@ func (j *Journal) take() {
 func (j *Journal) next() (batches []*ledger.Batch, records, bytes int) {
 	for i := range j.queue {
 		e := &j.queue[i]
-		if i > 0 && records+len(e.batch.Records) > takeMost {
+		if i > 0 && records+len(e.batch.Records) > j.opt.sizes.takeMost {
 			break
 		}
 		batches = append(batches, e.batch)
@@ -89,7 +98,7 @@ func (j *Journal) next() (batches []*ledger.Batch, records, bytes int) {
 	return batches, records, bytes
 }
 
-// give writes batches to the store. After a failure it may have them already: the error
+// give writes batches to the store. After a failure it may have some already: the error
 // may have come when all was done.
 func (j *Journal) give(batches []*ledger.Batch, again bool) error {
 	if len(batches) == 0 {
@@ -97,7 +106,17 @@ func (j *Journal) give(batches []*ledger.Batch, again bool) error {
 	}
 	ctx, last := context.Background(), batches[len(batches)-1].Link
 	if again {
-		if head, err := j.opt.Store.Head(ctx); err == nil && head == last {
+		head, err := j.opt.Store.Head(ctx)
+		if err != nil {
+			return err
+		}
+		for i, b := range batches {
+			if b.Link == head {
+				batches = batches[i+1:]
+				break
+			}
+		}
+		if len(batches) == 0 {
 			return nil
 		}
 	}
@@ -110,81 +129,90 @@ func (j *Journal) give(batches []*ledger.Batch, again bool) error {
 	return err
 }
 
-// clean empties files of which the store has everything, and opens those anew that
-// have lost their names. It leaves that for later while somebody writes.
+// clean empties files of which the store has everything.
 func (j *Journal) clean() {
-	if !j.writing.TryLock() {
-		return
-	}
-	// The older one first: the last batch in the files is never older than the store's last.
-	order := [2]int{1 - j.active, j.active}
-	due := false
-	for _, i := range order {
-		f := j.files[i]
-		if !f.gone && f.lost() {
-			f.gone = true
-			j.opt.Log.Warn("a file of the ledger's journal was removed while the service was using it; it is made anew, and nothing is lost", "file", f.path)
-		}
-		due = due || j.due(i)
-	}
-	j.writing.Unlock()
-	if !due {
+	old, now := j.due()
+	if !old && !now {
 		return
 	}
 	err := j.opt.Store.Sync(context.Background())
-	for _, i := range order {
-		if err == nil {
-			err = j.renew(i)
-		}
+	// The older one first: the last batch in the files is never older than the store's last.
+	if err == nil && old {
+		err = j.emptyOld()
 	}
-	if err != nil { // it is tried again after the next transaction
-		j.opt.Log.Warn("the ledger's journal grows, because what the database has cannot be taken out of it", "error", err)
+	if err == nil && now {
+		err = j.emptyNow()
+	}
+	j.mu.Lock()
+	first := j.full == nil
+	if j.full = nil; err != nil {
+		j.full = durward.Errorf(durward.Unavailable, "ledger", "the ledger's journal cannot be emptied: %w", err)
+	}
+	j.mu.Unlock()
+	if err != nil && first { // it is tried again
+		j.opt.Log.Error("the ledger's journal grows, because what the database has cannot be taken out of it", "error", err)
 	}
 }
 
-// due reports whether a file is to be emptied or opened anew. writing is held.
-func (j *Journal) due(i int) bool {
-	f := j.files[i]
-	// To wipe takes longer than to cut, and nobody writes meanwhile.
-	return (f.gone || f.end > 0 && (i != j.active || f.end >= emptyAt && !j.opt.Full)) && !j.needed(i)
-}
-
-// needed reports whether the store lacks something that is in a file.
-func (j *Journal) needed(file int) bool {
+// due reports which of the files are to be emptied: the one that does not have its turn,
+// and the one that has.
+func (j *Journal) due() (old, now bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for i := range j.queue {
-		if j.queue[i].file == file {
-			return true
-		}
+	if now = j.dueNow() && j.writing.TryLock(); now {
+		j.writing.Unlock()
 	}
-	return false
+	return j.files[1-j.active].end > 0 && !j.needed(1-j.active), now
 }
 
-// renew empties a file, or opens it anew, if that is due.
-func (j *Journal) renew(i int) error {
-	j.writing.Lock()
-	defer j.writing.Unlock()
-	if !j.due(i) {
+// dueNow reports whether the file that has its turn is to be emptied. To do so keeps
+// callers from writing: it is done only where it is quick. mu is held.
+func (j *Journal) dueNow() bool {
+	return !j.opt.Full && j.files[j.active].end >= j.opt.sizes.emptyAt && !j.needed(j.active)
+}
+
+// needed reports whether the store lacks something that is in a file. mu is held.
+func (j *Journal) needed(file int) bool {
+	return slices.ContainsFunc(j.queue, func(e entry) bool { return e.file == file })
+}
+
+// emptyOld empties the file that does not have its turn. It does not get it before it is
+// empty, so nobody writes to it meanwhile.
+func (j *Journal) emptyOld() error {
+	j.mu.Lock()
+	f := j.files[1-j.active]
+	size := f.end
+	j.mu.Unlock()
+	var err error
+	if j.opt.Full {
+		err = f.wipe(size)
+	} else {
+		err = f.clear()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.files[1-j.active] != f { // it was made anew
 		return nil
 	}
-	f := j.files[i]
-	if !f.gone && !j.opt.Full {
-		return f.empty()
+	if err == nil {
+		f.end = 0
 	}
-	if f.gone {
-		next, err := openFile(f.path)
-		if err != nil {
-			return err
-		}
-		_ = f.f.Close() // nobody needs it
-		j.files[i] = next
-		return next.empty()
+	return err
+}
+
+// emptyNow empties the file that has its turn, unless somebody writes.
+func (j *Journal) emptyNow() error {
+	if !j.writing.TryLock() {
+		return nil
 	}
-	// It does not have its turn before it is empty, so nobody writes to it meanwhile.
-	j.writing.Unlock()
-	err := f.wipe()
-	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.dueNow() {
+		return nil
+	}
+	f := j.files[j.active]
+	err := f.clear()
 	if err == nil {
 		f.end = 0
 	}

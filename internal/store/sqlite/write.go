@@ -33,8 +33,8 @@ func (d *DB) Open(_ context.Context, limit int) ([]durward.CallID, error) {
 }
 
 // Write commits a batch. Beside kind Unavailable, its errors are of kind Conflict when
-// the link does not follow the last one or a call has an outcome already, and Invalid
-// for an outcome without an intent: both are defects of who calls.
+// the link does not follow the last one, a call has an outcome already, or there is no
+// intent for one: all are defects of who calls.
 func (d *DB) Write(ctx context.Context, b *ledger.Batch) error {
 	return d.WriteAll(ctx, []*ledger.Batch{b})
 }
@@ -177,8 +177,9 @@ func (d *DB) load() error {
 // insert writes batches of so many records; it runs in a transaction.
 func (d *DB) insert(batches []*ledger.Batch, records int) error {
 	w := inserter{d.conn, &d.state, d.next}
-	last := d.next + int64(records) - 1
+	last := d.next - 1
 	for _, b := range batches {
+		last += int64(len(b.Records)) // of its link: with that Prune may remove the bodies
 		for i := range b.Bodies {
 			if err := w.body(&b.Bodies[i], last); err != nil {
 				return err
@@ -209,7 +210,7 @@ func (d *DB) insert(batches []*ledger.Batch, records int) error {
 
 // errNoIntent is an outcome that belongs to nothing.
 func errNoIntent(id durward.CallID) error {
-	return durward.Errorf(durward.Invalid, "ledger", "there is no intent of call %.64q, so its outcome cannot be recorded", string(id))
+	return durward.Errorf(durward.Conflict, "ledger", "there is no intent of call %.64q, so its outcome cannot be recorded", string(id))
 }
 
 // scanLink reads a row of chain: seq, at, records, digest, hash, first.

@@ -43,7 +43,7 @@ func anyRecords(t *testing.T, s *shop) {
 				}
 			}
 			if rapid.IntRange(0, 4).Draw(r, "refused") == 0 {
-				if err := s.try(append(slices.Clone(batch), outcome(durward.NewCallID()))); durward.KindOf(err) != durward.Invalid {
+				if err := s.try(append(slices.Clone(batch), outcome(durward.NewCallID()))); durward.KindOf(err) != durward.Conflict {
 					r.Fatal("an outcome without an intent: ", err)
 				}
 			}

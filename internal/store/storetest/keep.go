@@ -190,7 +190,7 @@ func pruneOpenCalls(t *testing.T, s *shop) {
 	}
 	s.write(&ledger.Note{What: "n"})
 	s.must(s.Prune(t.Context(), s.last.Seq-1, nobody))
-	if err := s.try([]ledger.Record{outcome(odd.ID)}); durward.KindOf(err) != durward.Invalid {
+	if err := s.try([]ledger.Record{outcome(odd.ID)}); durward.KindOf(err) != durward.Conflict {
 		t.Errorf("an outcome for a call of which nothing is left: %v", err)
 	}
 }

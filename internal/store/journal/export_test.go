@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"time"
+
+	"durward/ledger"
+)
+
+// Sizes are sizes.
+type Sizes = sizes
+
+// SmallSizes make everything happen often.
+func SmallSizes() Sizes {
+	return sizes{
+		takeAfter: time.Millisecond, takeRecords: 4, takeMost: 6, waitMost: 20 << 10,
+		turnAt: 2 << 10, emptyAt: 512, fileMost: 1 << 20, retryAfter: time.Millisecond,
+	}
+}
+
+// Never has the store take only what somebody waits for.
+func (s *Sizes) Never() { s.takeAfter, s.takeRecords = time.Hour, 1<<30 }
+
+// WaitMost sets waitMost.
+func (s *Sizes) WaitMost(n int) { s.waitMost = n }
+
+// FileMost sets fileMost.
+func (s *Sizes) FileMost(n int64) { s.fileMost = n }
+
+// WithSizes returns options with other sizes.
+func WithSizes(o Options, s Sizes) Options {
+	o.sizes = s
+	return o
+}
+
+// Names returns the names of the files.
+func Names(path string) [2]string { return names(path) }
+
+// Kill ends the journal as far as a process can that goes on: nothing more is written.
+func (j *Journal) Kill() {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	j.closed = true
+	j.mu.Unlock()
+	close(j.quit)
+	<-j.done
+	for _, f := range j.files {
+		_ = f.f.Close()
+	}
+}
+
+// Waits returns how much waits for the store.
+func (j *Journal) Waits() (batches, bytes int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.queue), j.bytes
+}
+
+// Ghost writes a batch behind the end, as if it had been written and could not be synced
+// nor cut off.
+func (j *Journal) Ghost(b *ledger.Batch) error {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	f := j.files[j.active]
+	frame := frameOf(nil, b)
+	if err := f.appendFrame(frame, false); err != nil {
+		return err
+	}
+	f.torn = true
+	return nil
+}

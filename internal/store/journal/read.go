@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+
+	"durward/ledger"
+)
+
+// left is what a process that was killed left in a file.
+type left struct {
+	file    int             // of Journal.files
+	batches []*ledger.Batch // each follows the one before
+	rest    int             // bytes behind them that are no zeros
+	beyond  uint64          // the highest number of a link in the rest; 0: there is none
+}
+
+// last returns the last of the batches; nil when there is none.
+func (l *left) last() *ledger.Link {
+	if len(l.batches) == 0 {
+		return nil
+	}
+	return &l.batches[len(l.batches)-1].Link
+}
+
+// read reads a file up to the first thing that is not what was written. What is behind
+// it is searched as well: a frame that was being written is the last, and others behind
+// a bad one say that the file was damaged.
+func (f *file) read() (l left, err error) {
+	info, err := f.f.Stat()
+	if err != nil {
+		return l, explain(f.path, err)
+	}
+	data := make([]byte, info.Size())
+	if _, err := io.ReadFull(io.NewSectionReader(f.f, 0, info.Size()), data); err != nil {
+		return l, explain(f.path, err)
+	}
+	for len(data) > 0 {
+		b, size := frameAt(data)
+		if b == nil || l.last() != nil && !b.Link.Follows(l.last()) {
+			break
+		}
+		l.batches = append(l.batches, b)
+		data = data[size:]
+	}
+	if l.rest = len(bytes.TrimRight(data, "\x00")); l.rest > 0 {
+		l.beyond = highest(data)
+	}
+	return l, nil
+}
+
+// frameAt returns the batch in the frame that data begins with, and the frame's length;
+// nil when there is none.
+func frameAt(data []byte) (b *ledger.Batch, size int) {
+	if len(data) <= frameHead {
+		return nil, 0
+	}
+	length := int64(binary.LittleEndian.Uint32(data))
+	if length == 0 || length > int64(len(data)-frameHead) {
+		return nil, 0
+	}
+	content := data[frameHead : frameHead+length]
+	if crc32.Checksum(content, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
+		return nil, len(content) // as many were looked at
+	}
+	b, err := ledger.DecodeBatch(content)
+	if err != nil {
+		return nil, len(content)
+	}
+	return b, frameHead + len(content)
+}
+
+// searchMost bounds the bytes that are looked at in search of frames.
+const searchMost = 256 << 20
+
+// highest returns the highest number of a link in what may have frames anywhere. When
+// the search takes too long, that is the highest of all: doubt means that there are
+// some.
+func highest(data []byte) (seq uint64) {
+	for looked := 0; len(data) > 0; {
+		b, size := frameAt(data)
+		if b == nil {
+			data, looked = data[1:], looked+size
+			if looked > searchMost {
+				return ^uint64(0)
+			}
+			continue
+		}
+		seq = max(seq, b.Link.Seq)
+		data = data[size:]
+	}
+	return seq
+}
