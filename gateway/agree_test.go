@@ -297,3 +297,31 @@ func TestB15_ListsAgreeWithCallsOnEveryRoute(t *testing.T) {
 		t.Error("nothing was ever hidden, so that nothing was shown")
 	}
 }
+
+// What is hidden from a caller is neither completed nor subscribed to: it learns no more
+// of it than of what is not there.
+func TestB15_WhatIsHiddenIsNotReferredTo(t *testing.T) {
+	r, engine := twoServers(t)
+	requests := map[string]string{
+		"completion/complete of a prompt":   `{"ref":{"type":"ref/prompt","name":"s1__greet"},"argument":{"name":"a","value":"x"}}`,
+		"completion/complete of an own URI": `{"ref":{"type":"ref/resource","uri":"s1:///{path}"},"argument":{"name":"path","value":"x"}}`,
+		"resources/subscribe":               `{"uri":"durward://s1/s1%3A%2F%2F%2Fx"}`,
+		"completion/complete of a template": `{"ref":{"type":"ref/resource","uri":"durward://s1/s1%3A%2F%2F%2F{path}"},"argument":{"name":"path","value":"x"}}`,
+	}
+	for name, docs := range map[string]map[policy.Layer]string{
+		"open":    nil,
+		"blocked": userRules("rules: [{id: no-prompts, on: [prompts/get], action: block}, {id: no-reading, on: [resources/read], action: block}]"),
+	} {
+		engine.Swap(rules(t, docs), nil)
+		for what, params := range requests {
+			method, _, _ := strings.Cut(what, " ")
+			for era, c := range r.clients(t, "/mcp") {
+				a := do(t, c, method, params)
+				// The server knows neither, and says so, or was subscribed to: then it is no secret.
+				if hidden := a.Code() == wire.CodeInvalidParams; hidden == (name == "open") && (era == "legacy" || method != "resources/subscribe") {
+					t.Errorf("%s, %s, %s: %s", name, what, era, a.Msg.Error)
+				}
+			}
+		}
+	}
+}

@@ -54,7 +54,13 @@ func (g *Gateway) resolve(ctx context.Context, p *passage) error {
 		p.serve = g.listen
 	case wire.MethodSubscribe:
 		p.serve = g.subscribe
-		return g.resolveResource(ctx, p)
+		if err := g.resolveResource(ctx, p); err != nil {
+			return err
+		}
+		if !g.known(p) {
+			return noResource(p.call.FullName, durward.Errorf(durward.NotFound, "", "no server offers the resource %s", clip(p.call.FullName)))
+		}
+		return nil
 	case wire.MethodUnsubscribe:
 		p.serve = g.unsubscribe
 		return g.resolveResource(ctx, p)
@@ -294,7 +300,11 @@ func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
 func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 	ref := p.in.Params.Ref.Of(p.in.Params.Raw)
 	if name, ok := wire.Unquote(wire.Get(ref, "name")); ok {
-		return g.find(ctx, p, name, "prompt", prompt)
+		err := g.find(ctx, p, name, "prompt", prompt)
+		if err == nil && !g.known(p) {
+			err = g.unknown(p, "prompt", name)
+		}
+		return err
 	}
 	uri, ok := wire.Unquote(wire.Get(ref, "uri"))
 	if !ok {
@@ -309,7 +319,28 @@ func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 		return err
 	}
 	p.aimAt(to, uri)
+	if !g.known(p) {
+		return noResource(uri, durward.Errorf(durward.NotFound, "", "no server offers the template %s", clip(uri)))
+	}
 	return nil
+}
+
+// known reports whether what a request refers to is listed for its caller: what is hidden
+// is neither completed nor subscribed to.
+func (g *Gateway) known(p *passage) bool {
+	e := p.to.entry
+	switch {
+	case e == nil: // a URI that its server does not list
+		would := p.call
+		would.Method, would.Params, would.Arguments = wire.MethodResourcesRead, nil, nil
+		return g.decider.Visible(&would.Caller, &would)
+	case e.Held != "": // that is what it is refused for
+		return true
+	case e.Kind == catalog.Prompt:
+		return g.mayUse(&p.call, wire.MethodPromptsGet, e)
+	default:
+		return g.mayUse(&p.call, wire.MethodResourcesRead, e)
+	}
 }
 
 // noResource is the answer for a URI that nobody has, or more than one; it
