@@ -81,9 +81,8 @@ type Checkpoints struct {
 	size    int64      // of the file as it was left; -1: it must be written anew
 	anchor  Checkpoint // the last entry that tells where the chain was
 	pinned  [32]byte   // hash of the last entry that is never thinned out
-	cut     Checkpoint // up to where links are removed; zero: nowhere
-	bodies  Checkpoint // up to where bodies are removed
-	thinned int        // items after the file was thinned out last
+	gone    removed
+	thinned int // items after the file was thinned out last
 	closed  bool
 }
 
@@ -215,13 +214,9 @@ func (c *Checkpoints) resume(ctx context.Context, s *sheet, missing, fresh bool)
 
 // recall finds out where the file ended, and whether our key has written there.
 func (c *Checkpoints) recall(j *judged) (mine bool) {
+	c.gone = j.gone
 	for _, t := range j.entries {
-		switch {
-		case t.kind == entryTruncated:
-			c.cut = t.Checkpoint
-		case t.kind == entryBodies:
-			c.bodies = t.Checkpoint
-		default:
+		if t.anchors() {
 			c.anchor, mine = t.Checkpoint, t.by == c.key.verifier
 		}
 	}
@@ -362,12 +357,8 @@ func (c *Checkpoints) put(ctx context.Context, e *entry, also ...note.Signer) er
 		return durward.Errorf(durward.Unavailable, checkpointOp, "%s cannot be written: %w", c.opt.Path, err)
 	}
 	c.items = items
-	switch {
-	case e.kind == entryTruncated:
-		c.cut = e.Checkpoint
-	case e.kind == entryBodies:
-		c.bodies = e.Checkpoint
-	default:
+	c.gone.take(e)
+	if e.anchors() {
 		c.anchor = e.Checkpoint
 	}
 	if !e.thinned() {

@@ -23,6 +23,7 @@ type trusted struct {
 type judged struct {
 	file     string
 	entries  []trusted // in the order of the file
+	gone     removed
 	findings []Finding
 	foreign  int    // entries before the first of a known key that an unknown key signed
 	stranger string // name and hash of such a key
@@ -62,8 +63,6 @@ type judging struct {
 	run     int      // entries of unknown keys since the last known one
 	runLine int      // where those begin
 	anchor  *entry   // the last one
-	cut     uint64   // of the last truncation
-	bodies  uint64   // of the last removal of bodies
 }
 
 func (j *judging) find(v Verdict, line int, format string, args ...any) {
@@ -244,15 +243,14 @@ func (j *judging) place(it *item) {
 	var moved bool
 	switch {
 	case e.kind == entryTruncated:
-		moved = e.Seq <= j.cut
-		j.cut = e.Seq
+		moved = e.Seq <= j.gone.links().Seq
 	case e.kind == entryBodies:
-		moved = e.Seq <= j.bodies
-		j.bodies = e.Seq
+		moved = e.Seq <= j.gone.bodies.Seq
 	default:
 		moved = j.anchor != nil && e.kind != entryBroken && (e.Seq < j.anchor.Seq || e.Seq == j.anchor.Seq && e.kind == entryCheckpoint && j.anchor.kind == entryCheckpoint)
 		j.anchor = e
 	}
+	j.gone.take(e)
 	if moved {
 		j.find(VerdictDamaged, it.line, "the %s of link %d stands behind a later one: entries were moved or copied", e.kind, e.Seq)
 	}

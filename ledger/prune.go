@@ -250,8 +250,8 @@ func (k *keeping) shrink(ctx context.Context, size int64) (some bool, err error)
 func (c *Checkpoints) bodiesGone() Checkpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.bodies.Seq > c.cut.Seq {
-		return c.bodies
+	if cut := c.gone.links(); cut.Seq >= c.gone.bodies.Seq {
+		return cut
 	}
-	return c.cut
+	return c.gone.bodies
 }

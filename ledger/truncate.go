@@ -12,7 +12,42 @@ import (
 func (c *Checkpoints) Truncated() (links, bodies uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.cut.Seq, c.bodies.Seq
+	return c.gone.links().Seq, c.gone.bodies.Seq
+}
+
+// removed is what entries say to be removed.
+type removed struct {
+	cuts   []*entry   // each truncation of the chain that there is now
+	body   *entry     // the last removal of bodies; nil: there was none
+	bodies Checkpoint // up to where bodies are removed; zero: nowhere
+}
+
+// links returns up to where links are removed; zero: nowhere.
+func (r *removed) links() Checkpoint {
+	if len(r.cuts) == 0 {
+		return Checkpoint{}
+	}
+	return r.cuts[len(r.cuts)-1].Checkpoint
+}
+
+// take takes over what an entry says. A store that was found to end before a
+// truncation is another one, empty or an older copy: what is written to it from then
+// on has the numbers of links that were removed, and must not be taken for those.
+func (r *removed) take(e *entry) {
+	switch e.kind {
+	case entryTruncated:
+		r.cuts = append(r.cuts, e)
+	case entryBodies:
+		r.body, r.bodies = e, e.Checkpoint
+	case entryBroken:
+		for len(r.cuts) > 0 && r.links().Seq > e.Seq {
+			r.cuts = r.cuts[:len(r.cuts)-1]
+		}
+		if r.bodies.Seq > e.Seq {
+			r.bodies = e.Checkpoint
+		}
+	default:
+	}
 }
 
 // removal is something that is to be removed, on record.
@@ -39,16 +74,23 @@ func (c *Checkpoints) remove(ctx context.Context, r removal) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := c.here(r.upTo)
-	return c.put(ctx, &entry{Checkpoint: at, kind: r.kind, why: r.why})
+	if r.kind == entryTruncated {
+		// The note may be the only link that stays. Were it lost with the power when the
+		// others are gone, the chain would begin anew at 1; were it not signed, nobody
+		// could tell that the whole store was taken away.
+		if err := c.add(ctx); err != nil {
+			return err
+		}
+	}
+	return c.put(ctx, &entry{Checkpoint: c.here(r.upTo), kind: r.kind, why: r.why})
 }
 
 func (c *Checkpoints) mayRemove(r removal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	done := c.cut.Seq
+	done := c.gone.links().Seq
 	if r.kind == entryBodies {
-		done = max(done, c.bodies.Seq)
+		done = max(done, c.gone.bodies.Seq)
 	}
 	if r.upTo.Seq <= done || r.upTo.Seq > c.anchor.Seq {
 		return durward.Errorf(durward.Conflict, keepOp, "link %d cannot be the last that is removed: links up to %d are, and %d was signed last", r.upTo.Seq, done, c.anchor.Seq)
@@ -60,5 +102,5 @@ func (c *Checkpoints) mayRemove(r removal) error {
 func (c *Checkpoints) unfinished() Checkpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.cut
+	return c.gone.links()
 }

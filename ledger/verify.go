@@ -151,17 +151,11 @@ func newVerification(a Auditor, opt VerifyOptions, began time.Time) (*verificati
 func (v *verification) adopt(j *judged) {
 	for _, t := range j.entries {
 		v.report.Checkpoints++
-		switch t.kind {
-		case entryTruncated:
-			v.cut = t.Checkpoint
-			v.report.Truncated = &Truncated{Seq: t.Seq, Time: t.Time, Why: t.why}
-		case entryBodies:
-			v.bodies = t.Checkpoint
-			v.report.BodiesGone = &Truncated{Seq: t.Seq, Time: t.Time, Why: t.why}
-		default:
+		if t.anchors() {
 			v.anchors = append(v.anchors, anchor{t.Checkpoint, fmt.Sprintf("%s line %d", j.file, t.line)})
 		}
 	}
+	v.without(&j.gone)
 	for _, t := range j.entries {
 		where := fmt.Sprintf("%s line %d", j.file, t.line)
 		switch {
@@ -175,6 +169,18 @@ func (v *verification) adopt(j *judged) {
 		v.report.add(f)
 	}
 	v.beginning(j)
+}
+
+// without takes over what is removed.
+func (v *verification) without(gone *removed) {
+	v.cut, v.bodies = gone.links(), gone.bodies
+	if n := len(gone.cuts); n > 0 {
+		t := gone.cuts[n-1]
+		v.report.Truncated = &Truncated{Seq: t.Seq, Time: t.Time, Why: t.why}
+	}
+	if v.bodies.Seq > 0 {
+		v.report.BodiesGone = &Truncated{Seq: v.bodies.Seq, Time: gone.body.Time, Why: gone.body.why}
+	}
 }
 
 // beginning says for which links at the beginning there was no checkpoint when
