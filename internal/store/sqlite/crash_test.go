@@ -75,6 +75,7 @@ func writeUntilKilled(path string) error {
 // Whenever a writer is killed, everything it was told to be committed is there, the
 // chain holds, and the calls that it left open are known.
 func TestKilledWriters(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	open := map[string]bool{} // calls without outcome, as far as was said
 	last := uint64(0)

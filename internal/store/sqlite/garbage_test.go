@@ -19,6 +19,7 @@ import (
 // runs. It may be noticed, and then is said in words, or not, if nothing reads it; but
 // nothing crashes or hangs.
 func TestGarbage(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
 	dir := t.TempDir()
 	path := filepath.Join(dir, "ledger.db")
 	h := newHand(t, path)

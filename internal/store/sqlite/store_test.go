@@ -17,4 +17,7 @@ func open(t testing.TB, dir string) storetest.Store {
 	return db
 }
 
-func TestStore(t *testing.T) { storetest.Run(t, open) }
+func TestStore(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
+	storetest.Run(t, open)
+}
