@@ -199,17 +199,22 @@ func checkReadable(c *conn, path string) error {
 		return durward.Errorf(durward.Invalid, "ledger",
 			"%s was written by a newer Durward (schema %d, this one knows %d); read it with that version", path, have, schemaVersion)
 	}
-	if have < schemaVersion {
+	if have < schemaLeast {
 		return durward.Errorf(durward.Invalid, "ledger",
-			"%s was written by an older Durward (schema %d, this one reads %d); start the service on it, or on a copy, to bring it up to date", path, have, schemaVersion)
+			"%s was written by an older Durward (schema %d, this one reads %d and later); start the service on it, or on a copy, to bring it up to date", path, have, schemaLeast)
 	}
 	return nil
 }
 
 var _ ledger.Reader = (*Reader)(nil)
 
-// schemaVersion is the number of the newest migration.
-const schemaVersion = 1
+const (
+	// schemaVersion is the number of the newest migration.
+	schemaVersion = 2
+	// schemaLeast is the oldest schema that is read as it is, so that a backup need not
+	// be changed to be looked at: what came after it are views, which only people use.
+	schemaLeast = 1
+)
 
 // explain makes errors of the driver errors of the ledger.
 func (r *Reader) explain(ctx context.Context, err error) error {

@@ -27,12 +27,20 @@ func TestViewsForPeople(t *testing.T) {
 	open, _ := b.call()
 	list, listed := b.call()
 	list.Method = "tools/list"
+	denied, by := b.call() // a person said no
+	denied.Action, by.Status = durward.Ask, durward.StatusDenied
+	filled, full := b.call() // policy allowed it, a limit did not
+	full.Status = durward.StatusRefused
+	failed, why := b.call()
+	why.Status = durward.StatusToolError
 	at := start.Add(123456 * time.Microsecond)
 	b.write([]ledger.Body{body},
-		i, o, refused, over, open, list, listed,
+		i, o, refused, over, open, list, listed, denied, by, filled, full, failed, why,
 		&ledger.Decision{Call: i.ID, At: at, Stage: "request", Layer: "user", Rule: "r", Action: "ask", Effective: "allow", Detection: "high", Detail: `{"a":1}`},
 		&ledger.Approval{ID: "q", Call: i.ID, At: at, Status: "approved", By: "ann", Reason: "fine", Scope: "call"},
 		&ledger.Flow{Call: i.ID, At: at, Server: "github", Method: "GET", Host: "h", IP: "192.0.2.1", Port: 443, Path: "/p", Status: 200, BytesOut: 1, BytesIn: 2, Decision: "allow"},
+		&ledger.Decision{Call: open.ID, At: at, Rule: "untraced"}, &ledger.Decision{Call: "pruned", At: at, Rule: "of no call"},
+		&ledger.Flow{At: at, Host: "of no call"}, &ledger.Flow{Call: open.ID, At: at, Host: "untraced"},
 		&ledger.SessionStart{ID: i.Session, At: at, Principal: "local", Entrance: durward.EntranceHTTP, Sandbox: "box"},
 		&ledger.SessionEnd{ID: i.Session, At: at.Add(time.Second), Reason: "closed"},
 		&ledger.Event{At: at, Layer: "exec", Sandbox: "box", What: "ls"}, &ledger.Event{At: at, Layer: "file", Sandbox: "box", What: "write"},
@@ -41,14 +49,17 @@ func TestViewsForPeople(t *testing.T) {
 	hash := fmt.Sprintf("sha256:%x", body.Digest)
 	for query, want := range map[string]string{
 		"SELECT event_id, timestamp, status, call_id, tool_name, arguments, response_preview, origin, transport, server_name, method, request_id, decision, duration_ms, error_message, process_name, bytes_sent, bytes_received, policy_action, policy_rule, policy_reason, trace_id FROM tool_calls WHERE id = 1": string(i.ID) + ` 2026-11-01T12:00:01.000000Z responded 1 create {} {"ok":1} mcp stdio github tools/call 1 allowed 1500 NULL pid 7 7 8 ask r because 01000000000000000000000000000000`,
-		"SELECT group_concat(status || ' ' || decision, ', ') FROM (SELECT * FROM tool_calls ORDER BY id)":                                                                                              "responded allowed, error denied, requested allowed",
-		"SELECT timestamp_unix_ms - ?, event_id, event_type, rule_id, rule_action, effective_decision, detection_level, event_json FROM security_rule_events":                                           "0 " + string(i.ID) + ` request r ask allow high {"a":1}`,
-		"SELECT timestamp_unix_ms - ?, ask_id, event_id, status, resolver, reason, scope FROM security_ask_events":                                                                                      "0 q " + string(i.ID) + " approved ann fine call",
-		"SELECT event_id, timestamp, domain, ip, port, decision, process_name, method, path, status_code, bytes_sent, bytes_received FROM net_events":                                                   string(i.ID) + " 2026-11-01T12:00:00.123456Z h 192.0.2.1 443 allow github GET /p 200 1 2",
+		"SELECT group_concat(status || ' ' || decision, ', ') FROM (SELECT * FROM tool_calls ORDER BY id)":                                                                                  "responded allowed, error denied, requested allowed, error denied, error denied, error allowed",
+		"SELECT timestamp_unix_ms - ?, event_id, event_type, rule_id, rule_action, effective_decision, detection_level, event_json, trace_id FROM security_rule_events WHERE rule_id = 'r'": "0 " + string(i.ID) + ` request r ask allow high {"a":1} 01000000000000000000000000000000`,
+		"SELECT timestamp_unix_ms - ?, ask_id, event_id, status, resolver, reason, scope FROM security_ask_events":                                                                          "0 q " + string(i.ID) + " approved ann fine call",
+		"SELECT event_id, timestamp, domain, ip, port, decision, process_name, method, path, status_code, bytes_sent, bytes_received, trace_id FROM net_events WHERE domain = 'h'":          string(i.ID) + " 2026-11-01T12:00:00.123456Z h 192.0.2.1 443 allow github GET /p 200 1 2 01000000000000000000000000000000",
+		"SELECT group_concat(rule_id || coalesce(trace_id, '-'), ', ') FROM (SELECT * FROM security_rule_events WHERE rule_id <> 'r' ORDER BY id)":                                          "untraced-, of no call-",
+		"SELECT group_concat(domain || coalesce(trace_id, '-') || length(event_id), ', ') FROM (SELECT * FROM net_events WHERE domain <> 'h' ORDER BY id)":                                  "of no call-0, untraced-36",
+		"PRAGMA user_version": "2",
 		"SELECT event_id, source_table, direction, original_bytes, stored_bytes, truncated, body_hash, body FROM event_body_blobs":                                                                      string(i.ID) + " tool_calls request 9000 14 1 " + hash + ` {"whole":true}`,
 		"SELECT id, sandbox, ended - started, reason FROM sessions":                                                                                                                                     string(i.Session) + " box 1000000 closed",
 		"SELECT group_concat(what, ' ') FROM (SELECT what FROM exec_events UNION ALL SELECT what FROM file_events UNION ALL SELECT what FROM network_events UNION ALL SELECT what FROM sandbox_events)": "ls write dial up",
-		"SELECT count(*) FROM calls": "4",
+		"SELECT count(*) FROM calls": "7",
 	} {
 		if got := b.line(query, at.UnixMilli()); got != want {
 			t.Errorf("%s\n got %s\nwant %s", query, got, want)
