@@ -56,7 +56,9 @@ func (env *environment) program(checked *cel.Ast, w *walker) (*program, *fault) 
 // planFault is for what is found when constants are computed: a regular expression
 // that is none.
 func (env *environment) planFault(w *walker, err error) *fault {
-	return w.whole(err.Error(), "")
+	f := w.whole(err.Error(), "")
+	f.help(w.src)
+	return f
 }
 
 func count(n uint64) string {
@@ -74,7 +76,7 @@ func (c *condition) neverMatches(w *walker) *fault {
 	}
 	switch v, err := c.judge(a); v {
 	case verdictNo:
-		return w.whole("the condition can never match: it is always false", "")
+		return w.whole("the condition can never match: it is always false", "to switch a rule off, remove it or give it an end: until: 2026-01-31")
 	case verdictAbsent, verdictFailed:
 		return w.whole("the condition can never match: "+err.Error(), "")
 	default:

@@ -105,6 +105,7 @@ func (env *environment) faultOf(src string, issues *cel.Issues) *fault {
 	first := issues.Errors()[0]
 	f := &fault{line: max(1, first.Location.Line()), column: first.Location.Column() + 1, width: 1, message: plain(first.Message)}
 	f.offset = offsetOf(src, f.line, f.column)
+	f.help(src)
 	return f
 }
 

@@ -109,6 +109,10 @@ func (w *walker) call(e ast.Expr, rising bool) *fault {
 		if f := w.possible(e, args); f != nil {
 			return f
 		}
+	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		if f := w.ordered(e, args); f != nil {
+			return f
+		}
 	case hasFunction:
 		if !rising {
 			name := w.written(args[0])
@@ -410,6 +414,17 @@ func (w *walker) written(e ast.Expr) string {
 	start, end := w.span(e)
 	runes := []rune(w.src)
 	return string(runes[start:min(end, len(runes))])
+}
+
+// ordered reports comparisons of risks by their letters, by which critical is the least.
+func (w *walker) ordered(e ast.Expr, args []ast.Expr) *fault {
+	for _, arg := range args {
+		name, isName := pathOf(arg)
+		if f, ok := w.env.names[name]; isName && ok && slices.Equal(w.env.fields[f].values, risks()) {
+			return w.at(e, name+" is a word, and words are compared by their letters: \"critical\" is less than \"low\"", "write risk_at_least("+name+", \"high\")")
+		}
+	}
+	return nil
 }
 
 // possible reports comparisons of a field that has few values with none of them.

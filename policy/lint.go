@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"durward/internal/wire"
+	"durward/internal/yamlx"
 )
 
 // Catalog is what servers there are and what they offer.
@@ -19,7 +20,7 @@ type Catalog interface {
 
 // Finding is something about a rule that is sound, but is hardly meant.
 type Finding struct {
-	Code    string // expired, unknown-server, unknown-tool, overruled, no-effect
+	Code    string // expired, unknown-method, unknown-server, unknown-tool, overruled, no-effect
 	Layer   Layer
 	Rule    string // empty: not of a rule
 	Pos     Pos
@@ -41,6 +42,11 @@ func (s *Set) Lint(catalog Catalog, now time.Time) []Finding {
 		}
 		if r.response && r.act == actAllow {
 			add("no-effect", "in phase response only block and rewrite have an effect; it is recorded, no more")
+		}
+		if r.when != nil {
+			if methods, ok := r.when.values(fieldMethod); ok && !slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(eventNames(), m) }) {
+				add("unknown-method", "it is for the method %s only, which MCP does not have%s", strings.Join(methods, " or "), yamlx.DidYouMean(methods[0], eventNames()))
+			}
 		}
 		if by := s.overruledBy(r); by != nil {
 			add("overruled", "it can never have its way, because %s blocks everything it is for", by.name())

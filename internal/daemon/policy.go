@@ -68,6 +68,7 @@ func (s *Service) openJudge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.lint(s.config)
 	if s.ledger == nil {
 		return nil
 	}
@@ -141,6 +142,38 @@ func (s *Service) decideBy(rules *policy.Set, plugins *plugin.Set) (before *plug
 		s.gateway.PinsChanged("") // whether first sight is held may be another
 	}
 	return before
+}
+
+// lint writes into the log what of the rules can have no effect, as durward rule lint
+// says it; of tools that are seen for the first time later, only that command.
+func (s *Service) lint(c *config.Config) {
+	offered := offeredNames{names: []string{builtin.ServerName}, pins: s.judge.pins}
+	for i := range c.Servers {
+		offered.names = append(offered.names, c.Servers[i].Name)
+	}
+	for _, f := range c.Policy.Rules.Lint(&offered, time.Now()) {
+		s.log.Warn("a rule can have no effect: "+f.Message, "rule", f.Layer.String()+"/"+f.Rule, "finding", f.Code, "file", f.Pos.File, "line", f.Pos.Line)
+	}
+}
+
+// offeredNames are the servers of a configuration, and the tools that were seen of
+// them.
+type offeredNames struct {
+	names []string
+	pins  *pin.Book
+}
+
+// Servers implements policy.Catalog.
+func (o *offeredNames) Servers() []string { return o.names }
+
+// Tools implements policy.Catalog.
+func (o *offeredNames) Tools(server string) (names []string, connected bool) {
+	for _, th := range o.pins.List(server) {
+		if th.Kind == "tool" {
+			names = append(names, th.Name)
+		}
+	}
+	return names, len(names) > 0
 }
 
 // retire keeps plugins that a call may still run until the end, if they hold anything.

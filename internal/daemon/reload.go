@@ -112,6 +112,9 @@ func (s *Service) take(ctx context.Context, next *config.Config, c *ledger.Chang
 		return err
 	}
 	s.judge.believe(next)
+	if old.Policy.Rules.Digest() != next.Policy.Rules.Digest() {
+		s.lint(next)
+	}
 	s.judge.retire(decidedBefore)
 	if err := s.useSealing(keys); err != nil {
 		return err
