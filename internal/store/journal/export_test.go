@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"encoding/binary"
+	"hash/crc32"
 	"time"
 
 	"durward/ledger"
@@ -68,4 +70,19 @@ func (j *Journal) Ghost(b *ledger.Batch) error {
 	}
 	f.torn = true
 	return nil
+}
+
+// FrameOf returns the frame of a batch.
+func FrameOf(b *ledger.Batch) []byte {
+	frame := frameOf(nil, b)
+	binary.LittleEndian.PutUint32(frame, uint32(len(frame)-frameHead))
+	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(frame[frameHead:], castagnoli))
+	return frame
+}
+
+// Ends returns where the next frame of each file goes.
+func (j *Journal) Ends() [2]int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return [2]int64{j.files[0].end, j.files[1].end}
 }

@@ -399,7 +399,7 @@ func (j *Journal) end() error {
 		if err == nil {
 			err = f.remove()
 		} else {
-			_ = f.f.Close() // what is in it is read again
+			_ = errors.Join(f.cut(), f.f.Close()) // what is in it is read again
 		}
 	}
 	return errors.Join(err, j.opt.Store.Close())

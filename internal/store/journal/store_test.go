@@ -84,7 +84,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t testing.TB, dir string) storetest.Store { return openBoth(t, dir, journal.Options{}) })
 }
 
-func must(t testing.TB, err error) {
+func must(t tester, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -92,14 +92,14 @@ func must(t testing.TB, err error) {
 }
 
 // files returns the names of what is beside a path with the prefix of the journal.
-func files(t testing.TB, path string) (all []string) {
+func files(t tester, path string) (all []string) {
 	t.Helper()
 	all, err := filepath.Glob(path + ".journal*")
 	must(t, err)
 	return all
 }
 
-func size(t testing.TB, path string) int64 {
+func size(t tester, path string) int64 {
 	t.Helper()
 	info, err := os.Lstat(path)
 	must(t, err)

@@ -1,0 +1,180 @@
+package journal_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"durward"
+	"durward/ledger"
+)
+
+// mood is what a store does when it is given something.
+type mood int
+
+const (
+	works     mood = iota
+	refuses        // nothing is written
+	fails          // it is written, and the error says that it was not
+	isSilent       // like fails, and it does not say either what the last link is
+	isDamaged      // it refuses for good
+)
+
+var errMood = durward.Errorf(durward.Unavailable, "ledger", "/x/ledger.db is in a mood")
+
+// fake is a store in memory. It outlasts being closed.
+type fake struct {
+	mu      sync.Mutex // guards all below
+	mood    mood
+	blocked chan struct{} // not nil: writing waits until it is closed
+	batches []*ledger.Batch
+	open    map[durward.CallID]bool
+	synced  int // batches that outlast a loss of power
+	syncErr error
+	gone    error // what Present says
+	atOnce  int   // most records of one transaction
+}
+
+func newFake() *fake { return &fake{open: map[durward.CallID]bool{}} }
+
+func (s *fake) set(m mood) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mood = m
+}
+
+// block makes writing wait until the function that is returned is called.
+func (s *fake) block() (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := make(chan struct{})
+	s.blocked = c
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.blocked = nil
+		close(c)
+	}
+}
+
+func (s *fake) all() []*ledger.Batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.batches)
+}
+
+func (s *fake) last() ledger.Link {
+	if len(s.batches) == 0 {
+		return ledger.Link{}
+	}
+	return s.batches[len(s.batches)-1].Link
+}
+
+func (s *fake) Head(context.Context) (ledger.Link, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mood == isSilent {
+		return ledger.Link{}, errMood
+	}
+	return s.last(), nil
+}
+
+func (s *fake) Write(ctx context.Context, b *ledger.Batch) error {
+	return s.WriteAll(ctx, []*ledger.Batch{b})
+}
+
+func (s *fake) WriteAll(_ context.Context, batches []*ledger.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.blocked != nil {
+		c := s.blocked
+		s.mu.Unlock()
+		<-c
+		s.mu.Lock()
+	}
+	switch s.mood {
+	case refuses:
+		return errMood
+	case isDamaged:
+		return durward.Errorf(durward.Conflict, "ledger", "already has one of the records")
+	default:
+	}
+	before, records := s.last(), 0
+	for _, b := range batches {
+		if !b.Link.Follows(&before) {
+			return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d", b.Link.Seq, before.Seq)
+		}
+		before = b.Link
+		records += len(b.Records)
+	}
+	if len(batches) > 1 {
+		s.atOnce = max(s.atOnce, records)
+	}
+	for _, b := range batches {
+		for _, r := range b.Records {
+			switch r := r.(type) {
+			case *ledger.Intent:
+				s.open[r.ID] = true
+			case *ledger.Outcome:
+				delete(s.open, r.Call)
+			}
+		}
+	}
+	s.batches = append(s.batches, batches...)
+	if s.mood != works {
+		return errMood
+	}
+	return nil
+}
+
+func (s *fake) Open(_ context.Context, limit int) ([]durward.CallID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []durward.CallID
+	for id := range s.open {
+		if len(all) < limit {
+			all = append(all, id)
+		}
+	}
+	return all, nil
+}
+
+func (s *fake) Unanswered(context.Context, int) ([]*ledger.Approval, error) { return nil, nil }
+
+func (s *fake) Links(_ context.Context, from uint64, f func(ledger.Link, []ledger.Record) error) error {
+	for _, b := range s.all() {
+		if b.Link.Seq >= from {
+			if err := f(b.Link, b.Records); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *fake) Sync(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.syncErr == nil {
+		s.synced = len(s.batches)
+	}
+	return s.syncErr
+}
+
+func (s *fake) Present() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
+func (s *fake) Close() error { return nil }
+
+// older is a copy of the store as it was n batches ago.
+func (s *fake) older(n int) *fake {
+	o := newFake()
+	all := s.all()
+	if err := o.WriteAll(context.Background(), all[:max(0, len(all)-n)]); err != nil {
+		panic(err) // they follow each other
+	}
+	return o
+}
