@@ -9,7 +9,8 @@ import (
 )
 
 // CSVColumns returns the columns of an export as CSV, in order: the fields of
-// [Exported] that are single values, with the names they have there.
+// [Exported] that are single values, with the names they have there; client and
+// client_version are what the client says of itself.
 func CSVColumns() []string {
 	var names []string
 	for _, c := range csvColumns() {
@@ -26,22 +27,22 @@ type csvColumn struct {
 func csvColumns() []csvColumn {
 	return []csvColumn{
 		{"id", func(e *Exported) string { return e.ID }},
-		{"at", func(e *Exported) string { return e.At }},
+		{"intent_at", func(e *Exported) string { return e.At }},
 		{"status", func(e *Exported) string { return e.Status }},
 		{"server", func(e *Exported) string { return e.Server }},
 		{"method", func(e *Exported) string { return e.Method }},
 		{"tool", func(e *Exported) string { return e.Tool }},
 		{"full_name", func(e *Exported) string { return e.FullName }},
-		{"action", func(e *Exported) string { return e.Action }},
-		{"rule", func(e *Exported) string { return e.Rule }},
+		{"decision", func(e *Exported) string { return e.Action }},
+		{"deciding_rule", func(e *Exported) string { return e.Rule }},
 		{"layer", func(e *Exported) string { return e.Layer }},
-		{"reason", func(e *Exported) string { return e.Reason }},
+		{"policy_reason", func(e *Exported) string { return e.Reason }},
 		{"principal", func(e *Exported) string { return e.Principal }},
 		{"entrance", func(e *Exported) string { return e.Entrance }},
 		{"session", func(e *Exported) string { return e.Session }},
 		{"process", func(e *Exported) string { return e.Process }},
-		{"client", func(e *Exported) string { return e.Client }},
-		{"client_version", func(e *Exported) string { return e.ClientVersion }},
+		{"client", func(e *Exported) string { return e.Client.Name }},
+		{"client_version", func(e *Exported) string { return e.Client.Version }},
 		{"route", func(e *Exported) string { return e.Route }},
 		{"era", func(e *Exported) string { return e.Era }},
 		{"origin", func(e *Exported) string { return e.Origin }},
@@ -51,8 +52,8 @@ func csvColumns() []csvColumn {
 		{"parent", func(e *Exported) string { return e.Parent }},
 		{"trace_id", func(e *Exported) string { return e.TraceID }},
 		{"span_id", func(e *Exported) string { return e.SpanID }},
-		{"dispatched", func(e *Exported) string { return e.Dispatched }},
-		{"finished", func(e *Exported) string { return e.Finished }},
+		{"dispatched_at", func(e *Exported) string { return e.Dispatched }},
+		{"outcome_at", func(e *Exported) string { return e.Finished }},
 		{"duration_us", func(e *Exported) string { return strconv.FormatInt(e.DurationUS, 10) }},
 		{"attempts", func(e *Exported) string { return strconv.Itoa(e.Attempts) }},
 		{"bytes_in", func(e *Exported) string { return strconv.Itoa(e.BytesIn) }},

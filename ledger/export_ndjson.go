@@ -13,53 +13,59 @@ import (
 	"durward"
 )
 
-// Exported is one line of an export as NDJSON: one call. Fields that are empty are
-// left out. Times are RFC 3339 in UTC with microseconds.
+// Exported is one line of an export as NDJSON: one call. Names of fields are those of
+// `durward calls --json`. Fields that are empty are left out. Times are RFC 3339 in UTC
+// with microseconds.
 type Exported struct {
-	ID            string `json:"id"`
-	At            string `json:"at"` // of the intent
-	Status        string `json:"status"`
-	Session       string `json:"session,omitempty"`
-	Parent        string `json:"parent,omitempty"`
-	TraceID       string `json:"trace_id,omitempty"`
-	SpanID        string `json:"span_id,omitempty"`
-	Principal     string `json:"principal,omitempty"`
-	Entrance      string `json:"entrance,omitempty"`
-	Process       string `json:"process,omitempty"`
-	Client        string `json:"client,omitempty"`
-	ClientVersion string `json:"client_version,omitempty"`
-	Route         string `json:"route,omitempty"`
-	Era           string `json:"era,omitempty"`
-	Origin        string `json:"origin,omitempty"`
-	Transport     string `json:"transport,omitempty"`
-	Server        string `json:"server,omitempty"`
-	Method        string `json:"method,omitempty"`
-	Tool          string `json:"tool,omitempty"`
-	FullName      string `json:"full_name,omitempty"`
-	RequestID     string `json:"request_id,omitempty"` // raw JSON text
-	Risk          string `json:"risk,omitempty"`
-	Action        string `json:"action"`
-	Rule          string `json:"rule,omitempty"`
-	Layer         string `json:"layer,omitempty"`
-	Reason        string `json:"reason,omitempty"`
-	Dispatched    string `json:"dispatched,omitempty"`
-	Finished      string `json:"finished,omitempty"`
-	DurationUS    int64  `json:"duration_us,omitempty"`
-	Attempts      int    `json:"attempts,omitempty"`
-	BytesIn       int    `json:"bytes_in"`
-	BytesOut      int    `json:"bytes_out"`
-	Error         string `json:"error,omitempty"`
-	Request       string `json:"request_preview,omitempty"`
-	Response      string `json:"response_preview,omitempty"`
-	RequestBody   string `json:"request_body,omitempty"` // SHA-256, hex
-	ResponseBody  string `json:"response_body,omitempty"`
-	Link          uint64 `json:"link"` // of the chain, that the intent is in
+	ID           string         `json:"id"`
+	At           string         `json:"intent_at"`
+	Status       string         `json:"status"`
+	Session      string         `json:"session,omitempty"`
+	Parent       string         `json:"parent,omitempty"`
+	TraceID      string         `json:"trace_id,omitempty"`
+	SpanID       string         `json:"span_id,omitempty"`
+	Principal    string         `json:"principal,omitempty"`
+	Entrance     string         `json:"entrance,omitempty"`
+	Process      string         `json:"process,omitempty"`
+	Client       ExportedClient `json:"client,omitzero"`
+	Route        string         `json:"route,omitempty"`
+	Era          string         `json:"era,omitempty"`
+	Origin       string         `json:"origin,omitempty"`
+	Transport    string         `json:"transport,omitempty"`
+	Server       string         `json:"server,omitempty"`
+	Method       string         `json:"method,omitempty"`
+	Tool         string         `json:"tool,omitempty"`
+	FullName     string         `json:"full_name,omitempty"`
+	RequestID    string         `json:"request_id,omitempty"` // raw JSON text
+	Risk         string         `json:"risk,omitempty"`
+	Action       string         `json:"decision"`
+	Rule         string         `json:"deciding_rule,omitempty"`
+	Layer        string         `json:"layer,omitempty"`
+	Reason       string         `json:"policy_reason,omitempty"`
+	Dispatched   string         `json:"dispatched_at,omitempty"`
+	Finished     string         `json:"outcome_at,omitempty"`
+	DurationUS   int64          `json:"duration_us,omitempty"`
+	Attempts     int            `json:"attempts,omitempty"`
+	BytesIn      int            `json:"bytes_in"`
+	BytesOut     int            `json:"bytes_out"`
+	Error        string         `json:"error,omitempty"`
+	Request      string         `json:"request_preview,omitempty"`
+	Response     string         `json:"response_preview,omitempty"`
+	RequestBody  string         `json:"request_body,omitempty"` // SHA-256, hex
+	ResponseBody string         `json:"response_body,omitempty"`
+	Link         uint64         `json:"link"` // of the chain, that the intent is in
 
 	Decisions []ExportedDecision `json:"decisions,omitempty"`
 	Approvals []ExportedApproval `json:"approvals,omitempty"`
 	Flows     []ExportedFlow     `json:"http_requests,omitempty"`
 	// Bodies are there with ExportOptions.Bodies only.
 	Bodies *ExportedBodies `json:"bodies,omitempty"`
+}
+
+// ExportedClient is what a client says of itself.
+type ExportedClient struct {
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
 }
 
 // ExportedDecision is a [Decision].
@@ -151,7 +157,7 @@ func ExportedCall(s *Story) *Exported {
 	e := &Exported{
 		ID: string(i.ID), At: microStamp(i.At), Status: "dispatched", Session: string(i.Session), Parent: string(i.Parent),
 		TraceID: hexOf(i.TraceID[:]), SpanID: hexOf(i.SpanID[:]), Principal: i.Principal, Entrance: string(i.Entrance), Process: i.Process,
-		Client: i.Client.Name, ClientVersion: i.Client.Version, Route: i.Route, Era: i.Era, Origin: string(i.Origin), Transport: string(i.Transport),
+		Client: ExportedClient(i.Client), Route: i.Route, Era: i.Era, Origin: string(i.Origin), Transport: string(i.Transport),
 		Server: i.Server, Method: i.Method, Tool: i.Tool, FullName: i.FullName, RequestID: i.RequestID, Risk: i.Risk.String(),
 		Action: i.Action.String(), Rule: i.Rule, Layer: i.Layer, Reason: i.Reason, BytesIn: i.BytesIn, Request: i.Preview, RequestBody: hexOf(i.Body[:]), Link: s.Link.Seq,
 	}
