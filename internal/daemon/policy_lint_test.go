@@ -41,7 +41,7 @@ func TestRulesWithoutEffectAreToldOfWhenTheyAreLoaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // nothing is looked at after it
+	defer s.Close()
 	for _, want := range []string{"its time is over", "user/gone", "there is no server githbu", "user/typo"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, log)
