@@ -39,6 +39,7 @@ type run struct {
 	first *durward.Decision // what was decided before the call waited; nil: it is new
 
 	ev       *Event // made when a rule needs it
+	told     bool   // ev was not made from the call, but the call from it
 	act      activation
 	owned    bool
 	result   []byte // in the response phase
@@ -402,7 +403,12 @@ func (r *run) runPlugins(ctx context.Context, asked []*rule) {
 	if err != nil {
 		r.fail(nil, stageRequest, durward.Errorf(durward.KindOf(err), "plugin", "a plugin failed: %w", err))
 	}
-	if len(labels) > 0 {
+	switch {
+	case len(labels) == 0:
+	case r.told: // what else it says is known from nowhere else
+		r.ev.Session.Labels = append(slices.Clip(r.ev.Session.Labels), labels...)
+		r.act.reset(r.ev, false)
+	default:
 		r.ev = nil // session.labels changed
 	}
 }

@@ -86,6 +86,17 @@ func (e *Engine) DecideEvent(ctx context.Context, ev *Event) durward.Decision {
 	return r.request(ctx)
 }
 
+// Try decides about an event, or about its result, as the gate would about a call:
+// plugins run, and limits and labels count. It is for engines that are made for it.
+func (e *Engine) Try(ctx context.Context, ev *Event) durward.Decision {
+	r := e.dryRun(e.state.Load(), ev)
+	r.dry = false
+	if r.ev.Response {
+		return r.response(ctx)
+	}
+	return r.request(ctx)
+}
+
 // dryRun prepares a decision about an event of which nothing comes.
 func (e *Engine) dryRun(st *state, ev *Event) *run {
 	now := e.opt.Now()
@@ -102,7 +113,7 @@ func (e *Engine) dryRun(st *state, ev *Event) *run {
 	if own.Caller.Groups == nil {
 		own.Caller.Groups = st.set.groups[own.Caller.Principal]
 	}
-	r := &run{e: e, st: st, call: own.call(), now: own.Now, dry: true, ev: &own, score: own.Score, scored: own.Scored}
+	r := &run{e: e, st: st, call: own.call(), now: own.Now, dry: true, ev: &own, told: true, score: own.Score, scored: own.Scored}
 	if own.Response {
 		if own.Result == nil {
 			own.Result = []byte("{}")

@@ -84,7 +84,7 @@ type replayCounts struct {
 }
 
 func runRuleReplay(ctx context.Context, files []string, opt ruleReplayOptions, std Streams) error {
-	set, plugins, err := replayRules(files, std)
+	set, plugins, err := rulesAndPlugins(files, std)
 	if err != nil {
 		return err
 	}
@@ -124,9 +124,9 @@ func runRuleReplay(ctx context.Context, files []string, opt ruleReplayOptions, s
 	return p.report()
 }
 
-// replayRules compiles the rules, and loads the plugins that they run: those of the
+// rulesAndPlugins compiles the rules, and loads the plugins that they run: those of the
 // files, else those of the configuration.
-func replayRules(files []string, std Streams) (*policy.Set, *plugin.Set, error) {
+func rulesAndPlugins(files []string, std Streams) (*policy.Set, *plugin.Set, error) {
 	load := loadOptions(configFile(nil))
 	load.Optional = true
 	c, err := config.Load(load)

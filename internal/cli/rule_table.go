@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,7 @@ import (
 	"durward/policy/policytest"
 )
 
-type ruleTableOptions struct{ rules, plugins []string }
+type ruleTableOptions struct{ rules []string }
 
 func newRuleTable(std Streams) *cobra.Command {
 	var opt ruleTableOptions
@@ -20,7 +19,8 @@ func newRuleTable(std Streams) *cobra.Command {
 		Use:   "test FILE…",
 		Short: "Run tables of events and expected decisions",
 		Long: "Run tables of events and expected decisions, for your own CI. The rules are those of --rules, else the policy of your\n" +
-			"configuration. Needs no service; nothing is called, no plugin runs, and limits are as if nothing had happened before.\n" +
+			"configuration. Needs no service; nothing is called. Plugins run as the files configure them, or, if these are rules only,\n" +
+			"as your configuration does; limits are as if nothing had happened before.\n" +
 			"docs/how-to/test-policy.md tells how a table is written.\n" +
 			"\nExit status: 0 all pass, 1 some fail, 2 a file is not sound.\n",
 		Example: "  durward rule test policy.test.yaml --rules policy.yaml",
@@ -28,15 +28,15 @@ func newRuleTable(std Streams) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return runRuleTable(cmd.Context(), args, opt, std) },
 	}
 	cmd.Flags().StringArrayVar(&opt.rules, "rules", nil, "file of rules to test; may be repeated (default: your configuration)")
-	cmd.Flags().StringArrayVar(&opt.plugins, "plugin", nil, "name of a plugin of yours that the rules may run; with --rules")
 	return cmd
 }
 
 func runRuleTable(ctx context.Context, files []string, opt ruleTableOptions, std Streams) error {
-	set, err := rulesOrOwn(opt.rules, opt.plugins, std)
+	set, plugins, err := rulesAndPlugins(opt.rules, std)
 	if err != nil {
 		return err
 	}
+	defer plugins.Close() //nolint:errcheck // nothing of it is used any more
 	var tables []*policytest.Table
 	var all yamlx.Problems
 	for _, file := range files {
@@ -53,7 +53,7 @@ func runRuleTable(ctx context.Context, files []string, opt ruleTableOptions, std
 	}
 	cases, failed := 0, 0
 	for _, table := range tables {
-		n, err := table.Run(ctx, set, time.Time{}, std.Out)
+		n, err := table.RunWith(ctx, set, policytest.Options{Plugins: plugins}, std.Out)
 		if err != nil {
 			return err
 		}

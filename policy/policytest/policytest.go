@@ -8,8 +8,8 @@
 //	    expect: {action: block, rule: no-force-push}
 //
 // An event has the members that conditions use ([policy.EventFromJSON]); its result,
-// if it has one, stands in mcp.result. Nothing is called, no plugin runs, and limits are
-// as if nothing had happened before.
+// if it has one, stands in mcp.result. Nothing is called, no plugin runs unless
+// [Options] bring them, and limits are as if nothing had happened before.
 //
 // Start at [Parse] and [Table.Run].
 package policytest
@@ -130,22 +130,33 @@ func caseOf(src *yamlx.Source, i int, file *caseFile) testCase {
 // Len returns the number of cases.
 func (t *Table) Len() int { return len(t.cases) }
 
-// Run decides every event by a set, each as if it were the first, and writes a line
-// for each: ok or FAIL, its name, and how what was decided differs. It returns how many
-// failed. now stands for the time where an event does not say; the zero value is the time of the call.
+// Options of a run.
+type Options struct {
+	Now     time.Time     // where an event does not say; default: the time of the call
+	Plugins policy.Runner // default: no plugin runs, and what rules would run one for goes on
+}
+
+// Run decides every event by a set without plugins, and otherwise as RunWith does. now
+// stands for the time where an event does not say; the zero value is the time of the call.
 func (t *Table) Run(ctx context.Context, set *policy.Set, now time.Time, w io.Writer) (failed int, err error) {
-	opt := policy.Options{Set: set}
-	if !now.IsZero() {
-		opt.Now = func() time.Time { return now }
-	}
-	engine, err := policy.New(opt)
-	if err != nil {
-		return 0, err
+	return t.RunWith(ctx, set, Options{Now: now}, w)
+}
+
+// RunWith decides every event by a set, each as if it were the first, and writes a
+// line for each: ok or FAIL, its name, and how what was decided differs. It returns how
+// many failed.
+func (t *Table) RunWith(ctx context.Context, set *policy.Set, opt Options, w io.Writer) (failed int, err error) {
+	engine := policy.Options{Set: set, Plugins: opt.Plugins}
+	if !opt.Now.IsZero() {
+		engine.Now = func() time.Time { return opt.Now }
 	}
 	for i := range t.cases {
 		c := &t.cases[i]
-		x := engine.Explain(ctx, c.event)
-		wrong := c.compare(&x.Decision)
+		d, err := c.decide(ctx, engine)
+		if err != nil {
+			return failed, err
+		}
+		wrong := c.compare(&d)
 		line := "ok    " + c.name
 		if len(wrong) > 0 {
 			failed++
@@ -156,6 +167,18 @@ func (t *Table) Run(ctx context.Context, set *policy.Set, now time.Time, w io.Wr
 		}
 	}
 	return failed, nil
+}
+
+// decide decides by an engine of its own: no case counts for another.
+func (c *testCase) decide(ctx context.Context, opt policy.Options) (durward.Decision, error) {
+	engine, err := policy.New(opt)
+	if err != nil {
+		return durward.Decision{}, err
+	}
+	if opt.Plugins == nil {
+		return engine.Explain(ctx, c.event).Decision, nil
+	}
+	return engine.Try(ctx, c.event), nil
 }
 
 // compare says how a decision differs from what was expected.
