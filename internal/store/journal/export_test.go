@@ -19,8 +19,12 @@ func SmallSizes() Sizes {
 	}
 }
 
-// Never has the store take only what somebody waits for.
-func (s *Sizes) Never() { s.takeAfter, s.takeRecords = time.Hour, 1<<30 }
+// Never has the store take only what somebody waits for, and the file that has its turn
+// not be emptied.
+func (s *Sizes) Never() { s.takeAfter, s.takeRecords, s.emptyAt = time.Hour, 1<<30, 1<<40 }
+
+// TurnAt sets turnAt.
+func (s *Sizes) TurnAt(n int64) { s.turnAt = n }
 
 // WaitMost sets waitMost.
 func (s *Sizes) WaitMost(n int) { s.waitMost = n }

@@ -13,11 +13,10 @@ import (
 type mood int
 
 const (
-	works     mood = iota
-	refuses        // nothing is written
-	fails          // it is written, and the error says that it was not
-	isSilent       // like fails, and it does not say either what the last link is
-	isDamaged      // it refuses for good
+	works    mood = iota
+	refuses       // nothing is written
+	fails         // it is written, and the error says that it was not
+	isSilent      // like fails, and it does not say either what the last link is
 )
 
 var errMood = durward.Errorf(durward.Unavailable, "ledger", "/x/ledger.db is in a mood")
@@ -31,8 +30,8 @@ type fake struct {
 	open    map[durward.CallID]bool
 	synced  int // batches that outlast a loss of power
 	syncErr error
-	gone    error // what Present says
-	atOnce  int   // most records of one transaction
+	gone    error       // what Present says
+	poison  ledger.Link // that is refused for good
 }
 
 func newFake() *fake { return &fake{open: map[durward.CallID]bool{}} }
@@ -95,20 +94,16 @@ func (s *fake) WriteAll(_ context.Context, batches []*ledger.Batch) error {
 	switch s.mood {
 	case refuses:
 		return errMood
-	case isDamaged:
-		return durward.Errorf(durward.Conflict, "ledger", "already has one of the records")
 	default:
 	}
-	before, records := s.last(), 0
+	before := s.last()
 	for _, b := range batches {
 		if !b.Link.Follows(&before) {
 			return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d", b.Link.Seq, before.Seq)
 		}
-		before = b.Link
-		records += len(b.Records)
-	}
-	if len(batches) > 1 {
-		s.atOnce = max(s.atOnce, records)
+		if before = b.Link; before == s.poison {
+			return durward.Errorf(durward.Conflict, "ledger", "already has one of the records")
+		}
 	}
 	for _, b := range batches {
 		for _, r := range b.Records {

@@ -1,0 +1,309 @@
+package journal_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"durward/internal/store/journal"
+)
+
+// slow are options with which nothing is taken before somebody waits for it.
+func slow() journal.Options {
+	sizes := journal.SmallSizes()
+	sizes.Never()
+	sizes.TurnAt(1 << 20)
+	return journal.WithSizes(journal.Options{}, sizes)
+}
+
+// killed returns a keeper whose journal was killed with so many batches that nothing has
+// taken, of which the store would take all.
+func killed(t *testing.T, opt journal.Options, batches int) *keeper {
+	t.Helper()
+	k := newKeeper(t, smallDir(t), opt)
+	k.fill(batches)
+	k.j.Kill()
+	if len(k.store.all()) > 0 {
+		t.Fatal("something was taken")
+	}
+	return k
+}
+
+// ends returns where the frames of a file end.
+func ends(t *testing.T, data []byte, links int) []int {
+	t.Helper()
+	all := []int{0}
+	for range links {
+		at := all[len(all)-1]
+		length := int(data[at]) | int(data[at+1])<<8 | int(data[at+2])<<16 | int(data[at+3])<<24
+		all = append(all, at+8+length)
+	}
+	return all
+}
+
+// takes opens a journal on a file with other content, and checks that the store is given
+// so many batches.
+func (k *keeper) takes(data []byte, want int, aside bool, says string) {
+	k.t.Helper()
+	name := journal.Names(k.opt.Path)[0]
+	must(k.t, os.WriteFile(name, data, 0o600))
+	k.store = newFake()
+	k.log.Reset()
+	k.reopen()
+	got := k.store.all()
+	if len(got) != want {
+		k.t.Fatalf("%d batches were taken, want %d", len(got), want)
+	}
+	for i, b := range got {
+		if b.Link != k.accepted[i] {
+			k.t.Fatalf("batch %d is another", i)
+		}
+	}
+	if n := len(k.j.Aside()); n > 0 != aside {
+		k.t.Fatalf("%d files were kept aside: %s", n, k.log.String())
+	}
+	for _, file := range k.j.Aside() {
+		kept, err := os.ReadFile(file)
+		must(k.t, err)
+		if !bytes.Equal(kept, data) {
+			k.t.Fatal("what was kept aside is not what was there")
+		}
+		must(k.t, os.Remove(file))
+	}
+	if !strings.Contains(k.log.String(), says) || says == "" && strings.Contains(k.log.String(), "cannot be read") {
+		k.t.Fatalf("the log does not say %q: %s", says, k.log.String())
+	}
+	must(k.t, k.j.Close())
+}
+
+// A file that ends anywhere has what is whole in it taken.
+func TestCutAnywhere(t *testing.T) {
+	const batches = 5
+	k := killed(t, slow(), batches)
+	data, err := os.ReadFile(journal.Names(k.opt.Path)[0])
+	must(t, err)
+	frames := ends(t, data, batches)
+	if frames[batches] != len(data) {
+		t.Fatal("there is more in the file than was written")
+	}
+	for n := range len(data) + 1 {
+		whole, found := slices.BinarySearch(frames, n)
+		says := ""
+		if !found {
+			whole--
+			if rest := data[frames[whole]:n]; len(bytes.TrimRight(rest, "\x00")) > 0 {
+				says = "cannot be read"
+			}
+		}
+		k.takes(data[:n], whole, false, says)
+		// The same with room behind it, as files have that were used before.
+		if more := wholeWithZeros(data, frames, n); more > whole {
+			whole, says = more, ""
+		}
+		k.takes(append(slices.Clone(data[:n]), make([]byte, 100)...), whole, false, says)
+	}
+}
+
+// wholeWithZeros is how many frames are whole when zeros take the place of what was cut off.
+func wholeWithZeros(data []byte, frames []int, n int) int {
+	whole := 0
+	for _, end := range frames[1:] {
+		if end <= n || end-n <= 100 && len(bytes.TrimRight(data[min(n, end):end], "\x00")) == 0 {
+			whole++
+		}
+	}
+	return whole
+}
+
+// A file in which any bit is wrong has taken what is before it; what is behind it is
+// kept aside, unless there is nothing.
+func TestAnyBitFlipped(t *testing.T) {
+	const batches = 4
+	k := killed(t, slow(), batches)
+	data, err := os.ReadFile(journal.Names(k.opt.Path)[0])
+	must(t, err)
+	frames := ends(t, data, batches)
+	for bit := range len(data) * 8 {
+		bad := slices.Clone(data)
+		bad[bit/8] ^= 1 << (bit % 8)
+		whole, found := slices.BinarySearch(frames, bit/8)
+		if !found {
+			whole--
+		}
+		k.takes(bad, whole, whole < batches-1, "cannot be read")
+	}
+}
+
+// What is in the other file is taken if the store has all before it, and kept aside if
+// it does not.
+func TestDamageBeforeTheOtherFile(t *testing.T) {
+	sizes := journal.SmallSizes()
+	sizes.Never()
+	opt := journal.WithSizes(journal.Options{}, sizes)
+	k := killed(t, opt, 30)
+	names := journal.Names(k.opt.Path)
+	first, err := os.ReadFile(names[0])
+	must(t, err)
+	second, err := os.ReadFile(names[1])
+	must(t, err)
+	if len(first) == 0 || len(second) == 0 {
+		t.Fatal("not both files were used")
+	}
+	inFirst := 0
+	for at := 0; at < len(first); inFirst++ {
+		at = ends(t, first[at:], 1)[1] + at
+	}
+	bad := slices.Clone(first)
+	bad[ends(t, first, 3)[2]+20] ^= 4 // in the third
+	whole := k.store
+	k.reopen()
+	k.holds()
+	must(t, k.j.Close())
+	for _, test := range []struct {
+		has, want, aside int // batches, and files
+	}{{0, 2, 2}, {1, 2, 2}, {2, 2, 2}, {3, 3, 2}, {inFirst - 1, inFirst - 1, 2}, {inFirst, 30, 0}, {inFirst + 1, 30, 0}, {30, 30, 0}} {
+		must(t, os.WriteFile(names[0], bad, 0o600))
+		must(t, os.WriteFile(names[1], second, 0o600))
+		k.store = whole.older(30 - test.has)
+		k.reopen()
+		if n := len(k.store.all()); n != test.want || len(k.j.Aside()) != test.aside {
+			t.Errorf("of %d batches the store had %d: it has %d now, want %d; kept aside: %v, want %d", 30, test.has, n, test.want, k.j.Aside(), test.aside)
+		}
+		k.head = k.store.last()
+		k.open = nil
+		must(t, k.write("it goes on"))
+		must(t, k.j.Close())
+		for _, f := range files(t, k.opt.Path) {
+			must(t, os.Remove(f))
+		}
+	}
+}
+
+// What follows another store than the one that is there is kept aside, under a name of
+// its own each time; nothing of it gets into the store.
+func TestOtherStores(t *testing.T) {
+	k := newKeeper(t, smallDir(t), slow())
+	k.fill(10)
+	must(t, k.j.Flush(t.Context()))
+	k.fill(5)
+	k.j.Kill()
+	name := journal.Names(k.opt.Path)[0]
+	data, err := os.ReadFile(name)
+	must(t, err)
+	data = data[ends(t, data, 10)[10]:] // as if the first ten had been emptied from it
+	own := k.store
+	other := newKeeper(t, smallDir(t), slow())
+	other.fill(12)
+	must(t, other.j.Close())
+	aside := 0
+	for name, store := range map[string]*fake{"empty": newFake(), "older": own.older(1), "other": other.store, "other with fewer": other.store.older(3), "of the same length": other.store.older(2)} {
+		must(t, os.WriteFile(journal.Names(k.opt.Path)[0], data, 0o600))
+		before := store.all()
+		k.store = store
+		opt := k.opt
+		opt.Store, opt.Strict = store, true
+		if _, err := journal.Open(t.Context(), opt); err == nil || !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("%s: strictly: %v", name, err)
+		}
+		if now, err := os.ReadFile(journal.Names(k.opt.Path)[0]); err != nil || !bytes.Equal(now, data) {
+			t.Errorf("%s: the file was changed: %v", name, err)
+		}
+		k.log.Reset()
+		k.reopen()
+		aside++
+		if got := k.j.Aside(); len(got) != 1 || !strings.Contains(k.log.String(), got[0]) {
+			t.Errorf("%s: kept aside: %v; %s", name, got, k.log.String())
+		} else if kept, err := os.ReadFile(got[0]); err != nil || !bytes.Equal(kept, data) {
+			t.Errorf("%s: it is not what was there: %v", name, err)
+		}
+		if len(store.all()) != len(before) {
+			t.Errorf("%s: it was given something", name)
+		}
+		k.head, k.open = store.last(), nil
+		must(t, k.write("it goes on"))
+		must(t, k.j.Close())
+	}
+	if n := len(files(t, k.opt.Path)); n != aside {
+		t.Errorf("%d files are there, %d were kept aside", n, aside)
+	}
+	must(t, os.WriteFile(name, data, 0o600)) // and the right one takes it
+	k.store, k.accepted = own, k.accepted[:15]
+	k.reopen()
+	k.holds()
+	must(t, k.j.Close())
+}
+
+// A file that was emptied, and has its content again after a loss of power, is no news:
+// the store has all that, and more.
+func TestOldFilesOfTheSameStore(t *testing.T) {
+	k := killed(t, slow(), 5)
+	name := journal.Names(k.opt.Path)[0]
+	old, err := os.ReadFile(name)
+	must(t, err)
+	k.reopen()
+	k.fill(20)
+	must(t, k.j.Close())
+	must(t, os.WriteFile(name, old, 0o600))
+	k.reopen()
+	k.holds()
+	if got := k.j.Aside(); len(got) > 0 {
+		t.Errorf("kept aside: %v", got)
+	}
+	must(t, k.j.Close())
+}
+
+// What a store refuses for good does not keep the journal from being opened: it takes
+// what it can, and the rest is kept aside.
+func TestRefusedForGood(t *testing.T) {
+	k := killed(t, slow(), 9)
+	k.store.poison = k.accepted[6]
+	k.reopen()
+	if n := len(k.store.all()); n != 6 || len(k.j.Aside()) == 0 {
+		t.Errorf("%d batches were taken, kept aside: %v", n, k.j.Aside())
+	}
+	k.head, k.open = k.store.last(), nil
+	must(t, k.write("it goes on"))
+	must(t, k.j.Close())
+}
+
+// Files that others may have written, and what is no file, are refused.
+func TestFilesOfOthers(t *testing.T) {
+	for name, bad := range badFiles() {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t, smallDir(t), slow())
+			k.fill(3)
+			// While it is in use: at the next write, and it goes on when it is gone.
+			file := journal.Names(k.opt.Path)[0]
+			must(t, os.Remove(file))
+			bad(t, file)
+			for range 2 {
+				if err := k.write("x"); !denied(err) || !strings.Contains(err.Error(), file) {
+					t.Error(err)
+				}
+			}
+			must(t, os.RemoveAll(file))
+			k.fill(3)
+			k.j.Kill()
+			kept, err := os.ReadFile(file)
+			must(t, err)
+			must(t, os.Remove(file))
+			bad(t, file)
+			opt := k.opt
+			opt.Store = k.store
+			if _, err := journal.Open(t.Context(), opt); !denied(err) || !strings.Contains(err.Error(), file) {
+				t.Error(err)
+			}
+			must(t, os.RemoveAll(file))
+			must(t, os.WriteFile(file, kept, 0o600))
+			k.reopen()
+			k.holds()
+			must(t, k.j.Close())
+			if left, err := filepath.Glob(k.opt.Path + "*"); err != nil || len(left) > 0 {
+				t.Error(left, err)
+			}
+		})
+	}
+}
