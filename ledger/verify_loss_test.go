@@ -63,6 +63,39 @@ func TestThePowerFailsAfterRecordsWereRemoved(t *testing.T) {
 	}
 }
 
+// The power fails and takes the last transactions of the store with it, those of a
+// removal too, in a store that loses them in order.
+func TestThePowerFailsAndUndoesARemoval(t *testing.T) {
+	for lost, all := 0, 1; lost <= all; lost++ {
+		o := newOffice(t)
+		o.store.syncs = true
+		o.fill(3)
+		signed := o.check.Newest()
+		o.now = o.now.Add(2 * time.Hour)
+		o.keep(ledger.Retention{Rows: time.Hour})
+		i, out := o.call()
+		o.must(o.append(i, out))
+		o.must(o.check.Close())
+		all = len(o.store.past)
+		o.store.undo(lost)
+		o.open()
+		left := o.store.links[0].Seq <= signed.Seq
+		r := o.verify()
+		o.want(r, ledger.VerdictOK)
+		if r.From != signed.Seq+1 || r.Links == 0 || left != (len(r.Findings) == 1) {
+			t.Errorf("%d lost: %+v", lost, r)
+		}
+		if k := o.keep(ledger.Retention{Rows: 24 * time.Hour}); (k.Resumed != 0) != left {
+			t.Errorf("%d lost: %+v", lost, k)
+		}
+		r = o.verify()
+		o.want(r, ledger.VerdictOK)
+		if len(r.Findings) > 0 || o.store.links[0].Seq != r.From {
+			t.Errorf("%d lost: %+v", lost, r)
+		}
+	}
+}
+
 // The power fails while nothing but the note of the removal follows what is removed,
 // and the key changes later.
 func TestThePowerFailsAndTheKeyIsRotatedAfterRecordsWereRemoved(t *testing.T) {

@@ -27,6 +27,8 @@ type shelf struct {
 	fail   error            // of each Write
 	step   func() error     // called before each small transaction of a removal
 	grow   map[uint64]int64 // bytes by link
+	past   []shelf          // what was there before each transaction since the last sync; links, rows and bodies only
+	syncs  bool             // past is kept
 }
 
 type shelfRow struct {
@@ -49,6 +51,7 @@ func (s *shelf) Write(_ context.Context, b *ledger.Batch) error {
 	if s.fail != nil {
 		return s.fail
 	}
+	s.remember()
 	s.links = append(s.links, b.Link)
 	for _, r := range b.Records {
 		s.rows = append(s.rows, shelfRow{b.Link.Seq, r})
@@ -151,6 +154,7 @@ func (s *shelf) small(ctx context.Context, f func()) error {
 			return err
 		}
 	}
+	s.remember()
 	f()
 	return nil
 }
@@ -234,6 +238,32 @@ func unzip(data []byte) ([]byte, error) {
 	return r.DecodeAll(data, nil)
 }
 
+// remember notes what is there before a transaction. mu is held.
+func (s *shelf) remember() {
+	if s.syncs {
+		s.past = append(s.past, shelf{links: slices.Clone(s.links), rows: slices.Clone(s.rows), bodies: slices.Clone(s.bodies)})
+	}
+}
+
+// sync makes everything outlast a loss of power.
+func (s *shelf) sync(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past = nil
+	return nil
+}
+
+// undo loses some transactions, the last ones.
+func (s *shelf) undo(lost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if lost > 0 {
+		before := &s.past[len(s.past)-lost]
+		s.links, s.rows, s.bodies = before.links, before.rows, before.bodies
+	}
+	s.past = nil // what was found when it was opened is synced
+}
+
 // copied is a copy of a shelf: what is done to it, the other one does not see.
 func (s *shelf) copied() *shelf {
 	s.mu.Lock()
@@ -267,7 +297,7 @@ func (o *office) options() ledger.CheckpointsOptions {
 	return ledger.CheckpointsOptions{
 		Path: o.path(), Key: o.key(), Links: o.store, Now: func() time.Time { return o.now },
 		Head: func() ledger.Link { return o.chain },
-		Note: func(_ context.Context, r ledger.Record) error { return o.append(r) },
+		Note: func(_ context.Context, r ledger.Record) error { return o.append(r) }, Sync: o.store.sync,
 	}
 }
 
