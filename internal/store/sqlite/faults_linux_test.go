@@ -168,16 +168,23 @@ func TestReadOnly(t *testing.T) {
 
 // A file system that may only be read.
 func TestReadOnlyDisk(t *testing.T) {
-	if !apart(t) {
-		return
+	for name, open := range map[string]openWith{"alone": alone, "with a journal": withJournal} {
+		t.Run(name, func(t *testing.T) {
+			if apart(t) {
+				readOnlyDisk(t, open)
+			}
+		})
 	}
+}
+
+func readOnlyDisk(t *testing.T, open openWith) {
 	dir := smallDisk(t)
 	path := filepath.Join(dir, "ledger.db")
-	h := newHand(t, path)
+	h := newHandWith(t, path, open)
 	h.fill(10)
-	must(t, h.db.Close())
+	must(t, h.to.Close())
 	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
-	if _, err := sqlite.Open(t.Context(), faultOptions(path)); durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), path) {
+	if _, _, err := open(t.Context(), path); durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), path) {
 		t.Errorf("opened: %v", err)
 	}
 	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))

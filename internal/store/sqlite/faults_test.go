@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"durward"
+	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
 	"durward/ledger"
 )
@@ -173,7 +174,9 @@ func must(t testing.TB, err error) {
 // hand writes to a store, and keeps in mind what the store said it has.
 type hand struct {
 	t    *testing.T
+	open openWith
 	db   *sqlite.DB
+	to   ledger.Store // db, or what is before it
 	head ledger.Link
 	kept map[durward.CallID]bool
 	last *ledger.Intent
@@ -185,12 +188,41 @@ func faultOptions(path string) sqlite.Options {
 	return sqlite.WithCache(sqlite.Options{Path: path, Busy: 100 * time.Millisecond}, 40)
 }
 
+// openWith opens a database, and what its records are written to.
+type openWith func(ctx context.Context, path string) (*sqlite.DB, ledger.Store, error)
+
+// alone is a database by itself.
+func alone(ctx context.Context, path string) (*sqlite.DB, ledger.Store, error) {
+	db, err := sqlite.Open(ctx, faultOptions(path))
+	return db, db, err
+}
+
+// withJournal is a database with a journal before it, as the service uses it: records are
+// accepted before it is known whether the database takes them, for as long as it waits
+// for a lock.
+func withJournal(ctx context.Context, path string) (*sqlite.DB, ledger.Store, error) {
+	db, err := sqlite.Open(ctx, faultOptions(path))
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path})
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return db, j, nil
+}
+
 func newHand(t *testing.T, path string) *hand {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), faultOptions(path))
+	return newHandWith(t, path, alone)
+}
+
+func newHandWith(t *testing.T, path string, open openWith) *hand {
+	t.Helper()
+	db, to, err := open(t.Context(), path)
 	must(t, err)
-	h := &hand{t: t, db: db, kept: map[durward.CallID]bool{}}
-	t.Cleanup(func() { _ = h.db.Close() })
+	h := &hand{t: t, open: open, db: db, to: to, kept: map[durward.CallID]bool{}}
+	t.Cleanup(func() { _ = h.to.Close() })
 	return h
 }
 
@@ -202,7 +234,7 @@ func (h *hand) try() error {
 		batch = append(batch, &ledger.Outcome{Call: h.last.ID, Status: durward.StatusOK, Preview: strings.Repeat("y", 300)})
 	}
 	link := h.head.Next(time.Now(), batch)
-	if err := h.db.Write(context.Background(), &ledger.Batch{Records: batch, Link: link}); err != nil {
+	if err := h.to.Write(context.Background(), &ledger.Batch{Records: batch, Link: link}); err != nil {
 		return err
 	}
 	h.head, h.last = link, i
@@ -220,11 +252,14 @@ func (h *hand) fill(n int) {
 // check opens the store again and looks whether exactly what was said is there.
 func (h *hand) check() {
 	h.t.Helper()
-	must(h.t, h.db.Close())
-	db, err := sqlite.Open(h.t.Context(), faultOptions(h.db.Path()))
+	must(h.t, h.to.Close())
+	db, to, err := h.open(h.t.Context(), h.db.Path())
 	must(h.t, err)
-	h.db = db
+	h.db, h.to = db, to
 	found := map[durward.CallID]bool{}
+	if j, ok := to.(*journal.Journal); ok && len(j.Aside()) > 0 {
+		h.t.Fatalf("%v are kept aside", j.Aside())
+	}
 	last := readChain(h.t, db, func(r ledger.Record) {
 		if i, ok := r.(*ledger.Intent); ok {
 			found[i.ID] = true
@@ -270,13 +305,17 @@ func (f *fault) place(t *testing.T) string {
 }
 
 // run runs a test for each fault.
-func eachFault(t *testing.T, test func(t *testing.T, f *fault, path string)) {
-	for _, f := range faults() {
-		t.Run(f.name, func(t *testing.T) {
-			if f.elsewhere != nil && !apart(t) {
-				return
+func eachFault(t *testing.T, test func(t *testing.T, f *fault, path string, open openWith)) {
+	for name, open := range map[string]openWith{"alone": alone, "with a journal": withJournal} {
+		t.Run(name, func(t *testing.T) {
+			for _, f := range faults() {
+				t.Run(f.name, func(t *testing.T) {
+					if f.elsewhere != nil && !apart(t) {
+						return
+					}
+					test(t, &f, f.place(t), open)
+				})
 			}
-			test(t, &f, f.place(t))
 		})
 	}
 }
@@ -284,8 +323,8 @@ func eachFault(t *testing.T, test func(t *testing.T, f *fault, path string)) {
 // While there is a fault each write says what it is and what to do, nothing is written,
 // and afterwards everything goes on by itself.
 func TestFaults(t *testing.T) {
-	eachFault(t, func(t *testing.T, f *fault, path string) {
-		h := newHand(t, path)
+	eachFault(t, func(t *testing.T, f *fault, path string, open openWith) {
+		h := newHandWith(t, path, open)
 		h.fill(100)
 		for range 2 { // it goes on as before, so it can happen again
 			end := f.begin(t, path)
@@ -293,6 +332,9 @@ func TestFaults(t *testing.T) {
 				h.fill(20)
 				end()
 				h.fill(20)
+				if j, ok := h.to.(*journal.Journal); ok { // there is a log again once the database was written
+					must(t, j.Flush(t.Context()))
+				}
 				continue
 			}
 			h.refused(f, path)
@@ -332,11 +374,11 @@ func (h *hand) refused(f *fault, path string) {
 // The same with a ledger and many callers: no call passes unrecorded, none that was
 // refused is left open, and memory stays bounded.
 func TestFaultsUnderManyCallers(t *testing.T) {
-	eachFault(t, func(t *testing.T, f *fault, path string) {
-		db, err := sqlite.Open(t.Context(), faultOptions(path))
+	eachFault(t, func(t *testing.T, f *fault, path string, open openWith) {
+		_, to, err := open(t.Context(), path)
 		must(t, err)
 		var log bytes.Buffer
-		l, err := ledger.Open(t.Context(), ledger.Options{Store: db, Wait: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		l, err := ledger.Open(t.Context(), ledger.Options{Store: to, Wait: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		must(t, err)
 		c := newCrowd(l)
 		c.until(t, func() bool { return c.passed.Load() > 2000 })
