@@ -19,26 +19,26 @@ type ExportOptions struct {
 	Progress Progress
 }
 
+// StoryReader is a [Reader] that reads everything about a page of calls at once.
+// [Export] asks it when it can: that takes a fraction of what asking for each does.
+type StoryReader interface {
+	Stories(ctx context.Context, f Filter) (StoryPage, error)
+}
+
 // Export calls f for each call that a filter chooses, newest first, with everything
 // that belongs to it. It holds a page of them in memory. A call that is pruned
 // meanwhile is left out. An error of f ends the export and is returned as it is.
 func Export(ctx context.Context, r Reader, filter Filter, f func(*Story) error) error {
+	read := storiesOf(r)
 	filter.Limit = exportPage
 	for {
-		page, err := r.Calls(ctx, filter)
+		page, err := read(ctx, filter)
 		if err != nil {
 			return exportError(ctx, err)
 		}
-		for i := range page.Rows {
+		for _, s := range page.Stories {
 			if ctx.Err() != nil {
 				return exportError(ctx, ctx.Err())
-			}
-			s, err := r.Call(ctx, string(page.Rows[i].ID))
-			if durward.KindOf(err) == durward.NotFound {
-				continue
-			}
-			if err != nil {
-				return exportError(ctx, err)
 			}
 			if err := f(s); err != nil {
 				return err
@@ -48,6 +48,27 @@ func Export(ctx context.Context, r Reader, filter Filter, f func(*Story) error) 
 			return nil
 		}
 		filter.Cursor = page.Next
+	}
+}
+
+// storiesOf returns how a reader reads stories: at once, or one by one.
+func storiesOf(r Reader) func(context.Context, Filter) (StoryPage, error) {
+	if r, ok := r.(StoryReader); ok {
+		return r.Stories
+	}
+	return func(ctx context.Context, f Filter) (StoryPage, error) {
+		page, err := r.Calls(ctx, f)
+		out := StoryPage{Next: page.Next}
+		for i := 0; i < len(page.Rows) && err == nil; i++ {
+			var s *Story
+			s, err = r.Call(ctx, string(page.Rows[i].ID))
+			if durward.KindOf(err) == durward.NotFound {
+				err = nil
+				continue
+			}
+			out.Stories = append(out.Stories, s)
+		}
+		return out, err
 	}
 }
 

@@ -112,6 +112,43 @@ func TestExportGoesThroughAllCalls(t *testing.T) {
 	}
 }
 
+// pagedDesk tells stories by the page.
+type pagedDesk struct{ *desk }
+
+func (d pagedDesk) Stories(ctx context.Context, f ledger.Filter) (ledger.StoryPage, error) {
+	page, err := d.Calls(ctx, f)
+	out := ledger.StoryPage{Next: page.Next}
+	for i := range page.Rows {
+		var n int
+		_, _ = fmt.Sscan(string(page.Rows[i].ID), &n) // desk made it
+		out.Stories = append(out.Stories, d.story(n))
+	}
+	return out, err
+}
+
+// Call is not asked: it costs more.
+func (d pagedDesk) Call(context.Context, string) (*ledger.Story, error) {
+	return nil, errors.New("one story was asked for")
+}
+
+func TestExportReadsStoriesByThePage(t *testing.T) {
+	d := pagedDesk{newDesk(1700)}
+	next := 1699
+	err := ledger.Export(t.Context(), d, ledger.Filter{}, func(s *ledger.Story) error {
+		if string(s.ID) != fmt.Sprint(next) {
+			t.Fatalf("%s, want %d", s.ID, next)
+		}
+		next--
+		return nil
+	})
+	if err != nil || next != -1 || d.pages != 4 || d.most != 500 {
+		t.Error(err, next, d.pages, d.most)
+	}
+	if err := ledger.Export(t.Context(), d, ledger.Filter{Server: "broken"}, nil); durward.KindOf(err) != durward.Unavailable {
+		t.Error(err)
+	}
+}
+
 func TestExportAsNDJSON(t *testing.T) {
 	d := newDesk(4)
 	text, binary := "<body>\n", "\xff\x00"

@@ -52,6 +52,12 @@ type Story struct {
 	Link      Link // that the intent is in
 }
 
+// StoryPage is a part of the calls, newest first, with everything about each.
+type StoryPage struct {
+	Stories []*Story
+	Next    string // cursor of the older ones; empty: there are none
+}
+
 // TimelineFilter chooses what a timeline shows. With a session, a sandbox or a trace
 // only what belongs to it: calls, events, and what belongs to such calls.
 type TimelineFilter struct {

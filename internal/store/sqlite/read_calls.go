@@ -45,33 +45,46 @@ func limitOf(n, usual, most int) (int, error) {
 	return n, nil
 }
 
-// page reads the rows that a search finds. One more is looked for than is given, to
-// know whether there is a next page.
+// page reads the rows that a search finds.
 func (v *view) page(w *want, limit int) (ledger.Page, error) {
 	page := ledger.Page{Rows: make([]ledger.Row, 0, min(limit, 64))}
-	w.limit = limit + 1
-	found, err := v.search(w)
+	found, next, err := v.choose(w, limit)
 	if err != nil {
 		return ledger.Page{}, err
 	}
-	if len(found) > limit {
-		found = found[:limit]
-		page.Next = cursorOf(found[limit-1])
-	}
-	seqs := make([]int64, len(found))
-	for i, p := range found {
-		seqs[i] = p.seq
-	}
-	rows, err := v.calls(seqs)
+	rows, err := v.calls(seqsOf(found))
 	if err != nil {
 		return ledger.Page{}, err
 	}
-	for _, seq := range seqs {
-		if row := rows[seq]; row != nil {
+	for _, p := range found {
+		if row := rows[p.seq]; row != nil {
 			page.Rows = append(page.Rows, *row)
 		}
 	}
+	page.Next = next
 	return page, nil
+}
+
+func seqsOf(points []point) []int64 {
+	seqs := make([]int64, len(points))
+	for i, p := range points {
+		seqs[i] = p.seq
+	}
+	return seqs
+}
+
+// choose returns where the intents are that a search finds, and the cursor of the next
+// page. One more is looked for than is given, to know whether there is one.
+func (v *view) choose(w *want, limit int) (found []point, next string, err error) {
+	w.limit = limit + 1
+	if found, err = v.search(w); err != nil {
+		return nil, "", err
+	}
+	if len(found) > limit {
+		found = found[:limit]
+		next = cursorOf(found[limit-1])
+	}
+	return found, next, nil
 }
 
 // wantCalls makes a search of a filter.

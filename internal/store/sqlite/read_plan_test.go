@@ -70,6 +70,7 @@ func TestNoQuestionLooksThroughATable(t *testing.T) {
 	for _, f := range filters {
 		asks = append(asks,
 			func(r *sqlite.Reader) error { _, err := r.Calls(t.Context(), f); return err },
+			func(r *sqlite.Reader) error { _, err := r.Stories(t.Context(), f); return err },
 			func(r *sqlite.Reader) error { _, err := r.Stats(t.Context(), f); return err })
 	}
 	for _, f := range []ledger.TimelineFilter{{}, {Session: "s"}, {Sandbox: "b"}, {TraceID: strings.Repeat("a", 32)}, {Session: "s", Sandbox: "b", TraceID: strings.Repeat("a", 32)}, {Layers: []string{"exec", "net"}}} {

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"durward"
@@ -85,74 +84,17 @@ func prefixBounds(text string) []bounds {
 
 // story reads everything about the call whose intent is the record seq.
 func (v *view) story(seq int64) (*ledger.Story, error) {
-	rows, err := v.calls([]int64{seq})
+	at := []point{{seq: seq}}
+	links, err := v.linksOf(at)
 	if err != nil {
 		return nil, err
 	}
-	row := rows[seq]
-	if row == nil {
+	stories, err := v.stories(at, links)
+	if err != nil {
+		return nil, err
+	}
+	if len(stories) == 0 {
 		return nil, durward.Errorf(durward.NotFound, "ledger", "the call is not there any more; it was pruned (ledger.keep)")
 	}
-	s := &ledger.Story{Row: *row}
-	id := idValue(string(row.ID))
-	err = errors.Join(
-		v.each(decisionsSQL, func(columns []value) error {
-			c := cells{row: columns}
-			d := ledger.Decision{Call: row.ID, At: c.time(), Stage: c.text(), Layer: c.text(), Rule: c.text()}
-			d.Action, d.Effective, d.Detection, d.Detail = c.text(), c.text(), c.text(), c.text()
-			s.Decisions = append(s.Decisions, d)
-			return c.err("a decision of call", seq)
-		}, id, int64(storyMost)),
-		v.each(approvalsSQL, func(columns []value) error {
-			c := cells{row: columns}
-			a := ledger.Approval{ID: c.text(), Call: row.ID, At: c.time(), Status: c.text(), By: c.text(), Reason: c.text(), Scope: c.text()}
-			s.Approvals = append(s.Approvals, a)
-			return c.err("an approval of call", seq)
-		}, id, int64(storyMost)),
-		v.each(flowsSQL, func(columns []value) error {
-			c := cells{row: columns}
-			f := ledger.Flow{Call: row.ID, At: c.time(), Server: c.text(), Method: c.text(), Host: c.text(), IP: c.text(), Port: int(c.number())}
-			f.Path, f.Status, f.BytesOut, f.BytesIn, f.Decision = c.text(), int(c.number()), c.number(), c.number(), c.text()
-			s.Flows = append(s.Flows, f)
-			return c.err("a connection of call", seq)
-		}, id, int64(storyMost)),
-		v.each("SELECT seq, at, records, digest, hash, first FROM chain WHERE seq = ?", func(columns []value) (err error) {
-			s.Link, _, err = scanLink(columns)
-			return err
-		}, v.linkOf(seq)),
-	)
-	return s, err
-}
-
-// What belongs to a call, in the order in which it was recorded:
-//
-//	SEARCH decisions USING INDEX decisions_call (call=?)
-//	SEARCH approvals USING INDEX approvals_call (call=?)
-//	SEARCH http_requests USING INDEX http_requests_call (call=?)
-const (
-	decisionsSQL = "SELECT at, stage, layer, rule, action, effective, detection, detail FROM decisions WHERE call = ? ORDER BY seq LIMIT ?"
-	approvalsSQL = "SELECT id, at, status, by, reason, scope FROM approvals WHERE call = ? ORDER BY seq LIMIT ?"
-	flowsSQL     = "SELECT at, server, method, host, ip, port, path, status, bytes_out, bytes_in, decision FROM http_requests WHERE call = ? ORDER BY seq LIMIT ?"
-)
-
-// linkOf returns the seq of the link that a record is in. Links lie one after the other,
-// so it is found by halving: two dozen looks among millions.
-//
-//	SEARCH chain USING INTEGER PRIMARY KEY (rowid<?)
-func (v *view) linkOf(record int64) int64 {
-	low, err := v.number("SELECT min(seq) FROM chain")
-	high, err2 := v.number("SELECT max(seq) FROM chain")
-	for low < high && err == nil && err2 == nil {
-		middle := low + (high-low+1)/2
-		err = v.each("SELECT seq, first FROM chain WHERE seq <= ? ORDER BY seq DESC LIMIT 1", func(row []value) error {
-			link, _ := row[0].(int64)
-			if first, _ := row[1].(int64); first <= record {
-				low = middle
-			} else {
-				high = link - 1
-			}
-			return nil
-		}, middle)
-	}
-	return low
+	return stories[0], nil
 }
