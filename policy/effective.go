@@ -55,6 +55,9 @@ func (s *Set) settingLines() []Line {
 		if mode == "" {
 			text = "plugin " + name + " where a rule names it"
 		}
+		if file := s.plugins[name].WASM; file != "" {
+			text += ", from " + file + ", SHA-256 " + s.plugins[name].SHA256
+		}
 		lines = append(lines, Line{text, at("plugins." + name), Pos{}})
 	}
 	return append(lines,

@@ -261,8 +261,10 @@ func (e *Engine) Digest() string { return e.state.Load().set.digest }
 // String renders "30 calls per 1m by principal+tool".
 func (l *limit) String() string {
 	n := itoa(int(l.n)) + " " + [...]string{"calls", "bytes", "approvals"}[l.unit]
-	if l.unit == unitBytes {
-		n = Bytes(l.n).String() + " bytes"
+	if size := Bytes(l.n).String(); l.unit == unitBytes {
+		if n = size; size[len(size)-1] <= '9' {
+			n += " bytes"
+		}
 	}
 	return n + " per " + shortDuration(l.per) + " by " + strings.Join(l.by, "+")
 }
