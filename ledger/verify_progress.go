@@ -3,8 +3,9 @@ package ledger
 import "time"
 
 // Progress is told how far a long operation has come: at most every 100 ms, by the
-// goroutine that does it, and it must not block. What is done may exceed what there
-// was to do when it began.
+// goroutine that does it, and it must not block. of is 0 while nobody knows how much
+// there is to do: a check without checkpoints finds the end of the links when it is
+// there. It grows when there is more to do than there was in the beginning.
 type Progress func(done, of int64)
 
 const progressEvery = 100 * time.Millisecond
@@ -22,7 +23,9 @@ func (m *meter) add(n int64) { m.set(m.done+n, m.of) }
 
 // set is a function that a [Keeper] takes for its progress.
 func (m *meter) set(done, of int64) {
-	m.done, m.of = done, max(of, done)
+	if m.done, m.of = done, of; of > 0 {
+		m.of = max(of, done)
+	}
 	if m.tell == nil {
 		return
 	}
