@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"durward"
+	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
 	"durward/ledger"
 )
@@ -22,19 +23,42 @@ import (
 // kills is how often a writer is killed.
 const kills = 60
 
+// smallSegments opens a database whose index has many segments.
+func smallSegments(ctx context.Context, path string) (*sqlite.DB, ledger.Store, error) {
+	db, err := sqlite.Open(ctx, sqlite.WithSegments(sqlite.Options{Path: path}, 200, 50, 20))
+	return db, db, err
+}
+
+// smallWithJournal is smallSegments with a journal before it.
+func smallWithJournal(ctx context.Context, path string) (*sqlite.DB, ledger.Store, error) {
+	db, _, err := smallSegments(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path})
+	if err == nil && len(j.Aside()) > 0 {
+		err = fmt.Errorf("%v are kept aside", j.Aside())
+	}
+	return db, j, err
+}
+
+func writeAloneUntilKilled(path string) error { return writeUntilKilled(path, smallSegments) }
+
+func writeJournalUntilKilled(path string) error { return writeUntilKilled(path, smallWithJournal) }
+
 // writeUntilKilled writes batches without an end, and says after each what the store
 // has now.
-func writeUntilKilled(path string) error {
+func writeUntilKilled(path string, with openWith) error {
 	ctx := context.Background()
-	db, err := sqlite.Open(ctx, sqlite.WithSegments(sqlite.Options{Path: path}, 200, 50, 20))
+	db, to, err := with(ctx, path)
 	if err != nil {
 		return err
 	}
-	head, err := db.Head(ctx)
+	head, err := to.Head(ctx)
 	if err != nil {
 		return err
 	}
-	open, err := db.Open(ctx, 1<<20)
+	open, err := to.Open(ctx, 1<<20)
 	if err != nil {
 		return err
 	}
@@ -56,7 +80,7 @@ func writeUntilKilled(path string) error {
 			open = append(open, i.ID)
 		}
 		link := head.Next(time.Now(), batch)
-		if err := db.Write(ctx, &ledger.Batch{Records: batch, Link: link}); err != nil {
+		if err := to.Write(ctx, &ledger.Batch{Records: batch, Link: link}); err != nil {
 			return err
 		}
 		head = link
@@ -75,12 +99,18 @@ func writeUntilKilled(path string) error {
 // Whenever a writer is killed, everything it was told to be committed is there, the
 // chain holds, and the calls that it left open are known.
 func TestKilledWriters(t *testing.T) {
+	t.Run("alone", func(t *testing.T) { killWriters(t, "write", smallSegments, kills) })
+	t.Run("with a journal", func(t *testing.T) { killWriters(t, "write-journal", smallWithJournal, kills/4) }) // it writes more
+}
+
+func killWriters(t *testing.T, process string, with openWith, kills int) {
+	t.Helper()
 	t.Parallel() // most of it waits for the disk
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	open := map[string]bool{} // calls without outcome, as far as was said
 	last := uint64(0)
 	for n := range kills {
-		for _, line := range killed(t, path, time.Duration(rand.IntN(60))*time.Millisecond) {
+		for _, line := range killed(t, process+" "+path, time.Duration(rand.IntN(60))*time.Millisecond) {
 			fields := strings.Fields(line)
 			if _, err := fmt.Sscan(fields[0], &last); err != nil {
 				t.Fatal(err)
@@ -91,19 +121,19 @@ func TestKilledWriters(t *testing.T) {
 				}
 			}
 		}
-		open, last = checkKilled(t, path, n, open, last)
+		open, last = checkKilled(t, path, with, n, open, last)
 	}
-	if last < kills {
+	if last < uint64(kills) {
 		t.Errorf("only %d links were written", last)
 	}
 }
 
 // killed runs a writer, kills it some time after its first word, and returns what it
 // said.
-func killed(t *testing.T, path string, after time.Duration) (lines []string) {
+func killed(t *testing.T, process string, after time.Duration) (lines []string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), otherProcess+"=write "+path)
+	cmd.Env = append(os.Environ(), otherProcess+"="+process)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	must(t, err)
@@ -126,11 +156,11 @@ func killed(t *testing.T, path string, after time.Duration) (lines []string) {
 	return lines
 }
 
-func checkKilled(t *testing.T, path string, n int, open map[string]bool, last uint64) (map[string]bool, uint64) {
+func checkKilled(t *testing.T, path string, with openWith, n int, open map[string]bool, last uint64) (map[string]bool, uint64) {
 	t.Helper()
-	db, err := sqlite.Open(t.Context(), sqlite.WithSegments(sqlite.Options{Path: path}, 200, 50, 20))
+	db, to, err := with(t.Context(), path)
 	must(t, err)
-	defer db.Close()
+	defer to.Close()
 	head, err := db.Head(t.Context())
 	must(t, err)
 	if head.Seq < last || head.Seq > last+1 { // one may have been committed and not been said

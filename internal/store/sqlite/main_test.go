@@ -27,5 +27,5 @@ func TestMain(m *testing.M) {
 }
 
 func processes() map[string]func(string) error {
-	return map[string]func(string) error{"lock": holdLock, "write": writeUntilKilled}
+	return map[string]func(string) error{"lock": holdLock, "write": writeAloneUntilKilled, "write-journal": writeJournalUntilKilled}
 }
