@@ -88,7 +88,7 @@ func TestPeerGoSDK(t *testing.T) {
 
 func drive(t *testing.T, r *rig, transport mcp.Transport, revision string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	progressed := make(chan float64, 10)
 	changed := make(chan struct{}, 10)

@@ -223,7 +223,7 @@ func TestB3_PeerGoSDKDoesNotNoticeARestart(t *testing.T) {
 	defer first.close() // the call that was cut off still runs there
 	base := &http.Transport{}
 	defer base.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	changed, progressed := make(chan struct{}, 10), make(chan struct{}, 10)
 	client := mcp.NewClient(&mcp.Implementation{Name: "peer", Version: "1"}, &mcp.ClientOptions{

@@ -55,7 +55,7 @@ func TestNoStartWithoutTheLedger(t *testing.T) {
 			}
 			end()
 			s.up()
-			s.await("an answer", 20*time.Second, func(a rig.Answer) bool { return a.OK() })
+			s.await("an answer", time.Minute, func(a rig.Answer) bool { return a.OK() })
 			s.judge()
 		})
 	}
@@ -67,7 +67,7 @@ func (s *stage) failsToStart() string {
 	if err := s.Spawn(); err != nil {
 		s.t.Fatal(err)
 	}
-	for until := time.Now().Add(20 * time.Second); !s.Ended(); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); !s.Ended(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			_ = s.Stop()
 			s.t.Fatal("the service starts")
