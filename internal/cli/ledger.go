@@ -81,7 +81,11 @@ func takeIn(ctx context.Context, path string) error {
 	}
 	j, err := journal.Open(ctx, journal.Options{Store: db, Path: path, Strict: true})
 	if err != nil {
-		return errors.Join(withHint(err, "the service keeps aside what it cannot use when it starts; in a copy, what is in the journal beside it came from another moment"), db.Close())
+		hint := "what was recorded last is in the journal beside it, and is read once that can be taken"
+		if durward.KindOf(err) == durward.Conflict {
+			hint = "it is from another moment than the database, or of another one; the service keeps aside what it cannot use when it starts"
+		}
+		return errors.Join(withHint(err, "%s", hint), db.Close())
 	}
 	return j.Close()
 }
