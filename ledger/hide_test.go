@@ -35,7 +35,7 @@ func TestNothingIsRecordedWithASecretInIt(t *testing.T) {
 	for _, r := range []ledger.Record{
 		&ledger.SessionStart{ID: "s", Client: client}, &ledger.SessionEnd{ID: "s", Reason: secret}, &ledger.Decision{Call: c.ID, Detail: secret},
 		&ledger.Approval{ID: "a", Call: c.ID, Reason: secret}, &ledger.Change{Target: secret, Detail: secret},
-		&ledger.Flow{Host: secret, Path: "/" + secret}, &ledger.Event{Detail: secret}, &ledger.Note{Detail: secret},
+		&ledger.Flow{Host: secret, Path: "/" + secret}, &ledger.Event{Detail: secret}, &ledger.Event{What: secret}, &ledger.Note{Detail: secret},
 	} {
 		if err := l.Append(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestNothingIsRecordedWithASecretInIt(t *testing.T) {
 			hidden++
 		}
 	}
-	if hidden != 10 {
-		t.Errorf("something is hidden in %d records, want 10", hidden)
+	if hidden != 11 {
+		t.Errorf("something is hidden in %d records, want 11", hidden)
 	}
 }

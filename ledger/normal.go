@@ -43,7 +43,8 @@ func (l *Ledger) normal(r Record) Record {
 	case *Event:
 		c := *r
 		c.At, c.Layer, c.Sandbox, c.Session = micro(c.At), text(c.Layer), text(c.Sandbox), text(c.Session)
-		c.What, c.Detail = text(c.What), l.long(c.Detail)
+		c.Detail = l.long(c.Detail)
+		l.hide(&c.What)
 		return &c
 	case *Note:
 		c := *r
