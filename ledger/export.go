@@ -76,7 +76,7 @@ func exportError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return durward.Errorf(durward.Unavailable, exportOp, "interrupted; what was written until then is whole lines: %w", context.Cause(ctx))
 	}
-	return durward.Errorf(durward.KindOf(err), exportOp, "%w", err)
+	return durward.Errorf(durward.KindOf(err), exportOp, "%w", bare(err))
 }
 
 // export is Export with progress.

@@ -165,7 +165,11 @@ func (l *Ledger) Close() error {
 	return err
 }
 
-var errClosed = durward.Errorf(durward.Unavailable, "ledger", "the service is stopping, so the call cannot be recorded; nothing was executed")
+// Why something was not recorded.
+var (
+	errClosed = durward.Errorf(durward.Unavailable, "ledger", "the service is stopping")
+	errLeft   = durward.Errorf(durward.Unavailable, "ledger", "who asked for it did not wait")
+)
 
 // add puts a record on the way and waits for it.
 func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
@@ -182,7 +186,7 @@ func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
 	for {
 		g, full, err := l.offer(r, body, true)
 		if err != nil {
-			return err
+			return refusal(r, err)
 		}
 		wait := full
 		if g != nil {
@@ -191,13 +195,12 @@ func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
 		select {
 		case <-wait:
 			if g != nil {
-				return g.err
+				return refusal(r, g.err)
 			}
 		case <-ctx.Done():
-			return l.leave(g, r, durward.StatusCancelled, durward.Errorf(durward.Unavailable, "ledger", "the requester left before the call was recorded; nothing was executed"))
+			return l.leave(g, r, durward.StatusCancelled, refusal(r, errLeft))
 		case <-timer.C:
-			return l.leave(g, r, durward.StatusError, durward.Errorf(durward.Unavailable, "ledger",
-				"the call could not be recorded within %s, so it was not made: %s; see: durward status (limits.ledger_wait, limits.ledger_queue)", l.opt.Wait, l.why()))
+			return l.leave(g, r, durward.StatusError, late(r, l.opt.Wait, l.why()))
 		}
 	}
 }
@@ -211,7 +214,7 @@ func (l *Ledger) leave(g *group, r Record, status durward.Status, why error) err
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if g.done {
-		return g.err
+		return refusal(r, g.err)
 	}
 	if g == l.pending {
 		if i := slices.Index(g.records, r); i >= 0 {
@@ -234,9 +237,9 @@ func notMade(i *Intent, status durward.Status, why error) *Outcome {
 // why says in words what keeps the ledger from writing.
 func (l *Ledger) why() string {
 	if _, err := l.State(); err != nil {
-		return err.Error()
+		return bare(err).Error()
 	}
-	return "more is recorded than the store can take"
+	return "more is recorded than the store can take (limits.ledger_queue)"
 }
 
 // offer adds a record to the pending group; or returns what to wait for, when the
@@ -248,7 +251,7 @@ func (l *Ledger) offer(r Record, body *Body, urgent bool) (g *group, full <-chan
 	case l.closed:
 		return nil, nil, errClosed
 	case l.failed != nil:
-		return nil, nil, durward.Errorf(durward.Unavailable, "ledger", "the call cannot be recorded, so it was not made: %w", l.failed)
+		return nil, nil, l.failed
 	case len(l.pending.records) >= l.opt.Queue:
 		if l.pending.taken == nil {
 			l.pending.taken = make(chan struct{})

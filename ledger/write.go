@@ -106,7 +106,7 @@ func (l *Ledger) commit(ctx context.Context, g *group) (left *group) {
 		}
 		// It also finds out whether the store takes something when nothing else waits.
 		g.records = append(g.records, &Note{At: micro(time.Now()), What: "gap", Detail: long(
-			"nothing could be recorded, and calls were refused, since " + since.UTC().Format(time.RFC3339) + ": " + failed.Error())})
+			"nothing could be recorded, and calls were refused, since " + since.UTC().Format(time.RFC3339) + ": " + bare(failed).Error())})
 	}
 	if len(g.records) == 0 {
 		l.mu.Lock()
@@ -200,7 +200,7 @@ func (l *Ledger) refuse(g *group, err error) (left *group) {
 		}
 	}
 	left.bodies = l.bodies.bounded(g.bodies, left.records)
-	g.err = durward.Errorf(durward.Unavailable, "ledger", "the call cannot be recorded, so it was not made: %w", err)
+	g.err = err
 	l.mu.Lock()
 	first := l.failed == nil
 	if first {

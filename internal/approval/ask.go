@@ -316,7 +316,7 @@ func (d *Desk) over(s Step) {
 
 func (d *Desk) record(ctx context.Context, s Step) error {
 	if err := d.opt.Record(ctx, s); err != nil {
-		return durward.Errorf(durward.Unavailable, "approvals", "that somebody is asked, or answered, cannot be recorded, so the call is refused: %w", err)
+		return durward.Errorf(durward.Unavailable, "approvals", "the call is refused: %w", err)
 	}
 	return nil
 }

@@ -39,10 +39,7 @@ func (s *Service) record(ctx context.Context, c *ledger.Change) error {
 	}
 	c.At = now()
 	c.Detail = s.redacted(c.Detail)
-	if err := s.ledger.Append(ctx, c); err != nil {
-		return durward.Errorf(durward.Unavailable, "ledger", "the change cannot be recorded, so it was not made: %w", err)
-	}
-	return nil
+	return s.ledger.Append(ctx, c)
 }
 
 // undone writes down that a change which is on record was not made after all, or
