@@ -18,6 +18,7 @@ type Past struct {
 	Tool      string // the server's own name
 	Action    durward.Action
 	BytesIn   int
+	BytesOut  int            // 0 without an outcome
 	Status    durward.Status // empty: it has no outcome
 	Attempts  int
 }

@@ -19,21 +19,46 @@ type Past struct {
 	Caller    durward.Caller // principal, session and entrance
 	Server    string
 	Tool      string // the server's own name
-	Bytes     int64  // of the params
+	Bytes     int64  // of the params, and of the result as far as it is on record
 }
 
+// Memory are rules of which an engine that was just made wants to be told.
+type Memory struct {
+	Since time.Time
+	Rules []string // ids, without layer
+
+	names map[string]bool // with layer
+}
+
+// Wants reports whether a match is one of those that are asked for: rules of two layers
+// may have one id.
+func (m *Memory) Wants(layer, rule string) bool { return m.names[layer+"/"+rule] }
+
 // Remembers says what an engine that was just made wants to be told of the past by
-// [Engine.Recall]: the matches of these rules since then.
-func (e *Engine) Remembers() (since time.Time, rules []string) {
-	back := labelledFor + tellEvery
-	rules = []string{RuleLabels}
+// [Engine.Recall], so that nothing is read for a limit of a minute that is older.
+func (e *Engine) Remembers() []Memory {
+	now := e.opt.Now()
+	back := make(map[time.Duration]*Memory)
+	add := func(per time.Duration, layer Layer, id string) {
+		m := back[per]
+		if m == nil {
+			m = &Memory{Since: now.Add(-per), names: make(map[string]bool)}
+			back[per] = m
+		}
+		m.Rules = append(m.Rules, id)
+		m.names[layer.String()+"/"+id] = true
+	}
+	add(labelledFor+tellEvery, Builtin, RuleLabels)
 	for _, r := range e.state.Load().set.rules {
 		if r.limit != nil {
-			rules = append(rules, r.src.ID)
-			back = max(back, r.limit.per)
+			add(r.limit.per, r.layer, r.src.ID)
 		}
 	}
-	return e.opt.Now().Add(-back), rules
+	var out []Memory
+	for _, m := range back {
+		out = append(out, *m)
+	}
+	return out
 }
 
 // Recall makes the engine count what was counted before it was made, and know what

@@ -28,10 +28,11 @@ func pastOf(c *durward.Call, d *durward.Decision, at time.Time, made bool) (all 
 func again(t testing.TB, set *policy.Set, past []policy.Past, more ...func(*policy.Options)) *policy.Engine {
 	t.Helper()
 	e := engine(t, set, more...)
-	since, rules := e.Remembers()
-	for i := range past {
-		if slices.Contains(rules, past[i].Rule) && !past[i].At.Before(since) {
-			e.Recall(&past[i])
+	for _, m := range e.Remembers() {
+		for i := range past {
+			if m.Wants(past[i].Layer, past[i].Rule) && slices.Contains(m.Rules, past[i].Rule) && !past[i].At.Before(m.Since) {
+				e.Recall(&past[i])
+			}
 		}
 	}
 	return e

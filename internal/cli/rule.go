@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,12 @@ func compileRules(files, plugins []string, std Streams) (*policy.Set, error) {
 		doc, problems := policy.ParseFile(file, data, policy.User)
 		all = append(all, problems...)
 		if doc != nil {
+			for name, p := range doc.Spec.Plugins {
+				if p.WASM != "" && !filepath.IsAbs(p.WASM) { // as in a configuration: relative to the file
+					p.WASM = filepath.Join(filepath.Dir(file), p.WASM)
+					doc.Spec.Plugins[name] = p
+				}
+			}
 			docs = append(docs, *doc)
 		}
 	}

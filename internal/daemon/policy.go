@@ -80,23 +80,13 @@ func (s *Service) openJudge(ctx context.Context) error {
 // session keeps its labels, whenever the service was started. The ledger has it all; without
 // one both begin anew.
 func (s *Service) recall(ctx context.Context) error {
-	since, rules := s.judge.engine.Remembers()
-	cleared := map[string]time.Time{} // when somebody last took the labels from a session
-	if err := s.ledger.reader.Changes(ctx, since, changeUnmark, func(at time.Time, id string) { cleared[id] = at }); err != nil {
-		return &LedgerError{Path: s.ledger.path, Err: err}
-	}
-	damaged, err := s.ledger.reader.Past(ctx, since, rules, func(p *ledger.Past) error {
-		if at, ok := cleared[policy.SessionID(&durward.Caller{Principal: p.Principal, Session: p.Session, Entrance: p.Entrance})]; ok && p.Rule == policy.RuleLabels && !p.At.After(at) {
-			return nil
+	damaged := 0
+	for _, m := range s.judge.engine.Remembers() {
+		n, err := s.recallRules(ctx, m)
+		if err != nil {
+			return &LedgerError{Path: s.ledger.path, Err: err}
 		}
-		s.judge.engine.Recall(&policy.Past{
-			At: p.Received, Layer: p.Layer, Rule: p.Rule, Effective: p.Effective, Detail: p.Detail, Action: p.Action, Made: p.Made(),
-			Caller: durward.Caller{Principal: p.Principal, Session: p.Session, Entrance: p.Entrance}, Server: p.Server, Tool: p.Tool, Bytes: int64(p.BytesIn),
-		})
-		return nil
-	})
-	if err != nil {
-		return &LedgerError{Path: s.ledger.path, Err: err}
+		damaged += n
 	}
 	if damaged > 0 {
 		s.log.Warn("some of what counts towards limits cannot be read in the ledger; see: durward ledger verify", "records", damaged)
@@ -142,6 +132,28 @@ func (s *Service) decideBy(rules *policy.Set, plugins *plugin.Set) (before *plug
 		s.gateway.PinsChanged("") // whether first sight is held may be another
 	}
 	return before
+}
+
+// recallRules tells of some rules. It returns how many records cannot be read.
+func (s *Service) recallRules(ctx context.Context, m policy.Memory) (damaged int, err error) {
+	cleared := map[string]time.Time{} // when somebody last took the labels from a session
+	if err := s.ledger.reader.Changes(ctx, m.Since, changeUnmark, func(at time.Time, id string) { cleared[id] = at }); err != nil {
+		return 0, err
+	}
+	return s.ledger.reader.Past(ctx, m.Since, m.Rules, func(p *ledger.Past) error {
+		if !m.Wants(p.Layer, p.Rule) {
+			return nil
+		}
+		caller := durward.Caller{Principal: p.Principal, Session: p.Session, Entrance: p.Entrance}
+		if at, ok := cleared[policy.SessionID(&caller)]; ok && p.Rule == policy.RuleLabels && !p.At.After(at) {
+			return nil
+		}
+		s.judge.engine.Recall(&policy.Past{
+			At: p.Received, Layer: p.Layer, Rule: p.Rule, Effective: p.Effective, Detail: p.Detail, Action: p.Action, Made: p.Made(),
+			Caller: caller, Server: p.Server, Tool: p.Tool, Bytes: int64(p.BytesIn) + int64(p.BytesOut),
+		})
+		return nil
+	})
 }
 
 // lint writes into the log what of the rules can have no effect, as durward rule lint

@@ -12,7 +12,7 @@ import (
 // pastSQL finds what matched in the decisions from a record on, each with its call. It
 // reads all decisions from there on, and is for who starts, not for who serves.
 const pastSQL = `SELECT d.at, d.stage, d.layer, d.rule, d.action, d.effective, d.detection, d.detail,
-	i.id, i.at, i.bytes_in, c.session, c.principal, c.entrance, t.server, t.tool, v.action, o.status, o.attempts
+	i.id, i.at, i.bytes_in, c.session, c.principal, c.entrance, t.server, t.tool, v.action, o.status, o.attempts, o.bytes_out
 FROM decisions d CROSS JOIN intents i ON i.id = d.call CROSS JOIN callers c ON c.id = i.caller
 	CROSS JOIN targets t ON t.id = i.target CROSS JOIN verdicts v ON v.id = i.verdict LEFT JOIN outcomes o ON o.call = i.seq
 WHERE d.seq >= ? AND d.rule IN (SELECT value FROM json_each(?)) ORDER BY d.seq`
@@ -37,7 +37,7 @@ func (r *Reader) Past(ctx context.Context, since time.Time, rules []string, f fu
 			p.Detection, p.Detail, p.Call = c.text(), c.text(), durward.CallID(c.id())
 			p.Received, p.BytesIn, p.Session, p.Principal = c.time(), int(c.number()), durward.SessionID(c.id()), c.text()
 			p.Entrance, p.Server, p.Tool, p.Action = durward.Entrance(c.text()), c.text(), c.text(), durward.Action(c.number())
-			p.Status, p.Attempts = durward.Status(c.text()), int(c.number())
+			p.Status, p.Attempts, p.BytesOut = durward.Status(c.text()), int(c.number()), int(c.number())
 			if c.bad {
 				damaged++
 				return nil

@@ -19,7 +19,7 @@ func TestWhatMatchedInThePastIsReadWithItsCalls(t *testing.T) {
 		n++
 		i.Principal, i.Session, i.Entrance, i.Server, i.Tool, i.BytesIn, i.Action = "ann", "s", durward.EntranceHTTP, "github", "push", n, durward.Ask
 		i.At = start.Add(time.Duration(n) * time.Minute)
-		o.Status, o.Attempts = durward.StatusDenied, 0
+		o.Status, o.Attempts, o.BytesOut = durward.StatusDenied, 0, 7
 		return []ledger.Record{
 			&ledger.Decision{Call: i.ID, At: i.At, Rule: "budget", Layer: "user", Stage: "request", Action: "ask", Effective: "below limit"},
 			&ledger.Decision{Call: i.ID, At: i.At, Rule: fmt.Sprint("other", n)},
@@ -37,7 +37,7 @@ func TestWhatMatchedInThePastIsReadWithItsCalls(t *testing.T) {
 				p.Call, p.At, p.Received = "", time.Time{}, time.Time{}
 				want := &ledger.Past{
 					Decision: ledger.Decision{Rule: "budget", Layer: "user", Stage: "request", Action: "ask", Effective: "below limit"},
-					Session:  "s", Principal: "ann", Entrance: durward.EntranceHTTP, Server: "github", Tool: "push", Action: durward.Ask, BytesIn: 500, Status: durward.StatusDenied,
+					Session:  "s", Principal: "ann", Entrance: durward.EntranceHTTP, Server: "github", Tool: "push", Action: durward.Ask, BytesIn: 500, BytesOut: 7, Status: durward.StatusDenied,
 				}
 				if diff := cmp.Diff(want, p); diff != "" {
 					t.Error(diff)
