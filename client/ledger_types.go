@@ -30,7 +30,7 @@ type CallRecord struct {
 	Server    string            `json:"server,omitempty"`    // empty: Durward answered by itself
 	Method    string            `json:"method"`
 	Tool      string            `json:"tool,omitempty"`       // the server's own name
-	FullName  string            `json:"full_name,omitempty"`  // the name offered
+	FullName  string            `json:"full_name,omitempty"`  // the name offered, or asked for where nobody offers it
 	RequestID string            `json:"request_id,omitempty"` // the caller's, as it was written
 	Risk      string            `json:"risk,omitempty"`
 

@@ -64,7 +64,7 @@ type Sent struct {
 // says is not to be kept is not.
 func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) error {
 	g.matched(&p.call, d.Matches)
-	call := recordable(&p.call, d)
+	call := p.named(recordable(&p.call, d))
 	if g.observer == nil {
 		return g.recorder.Intent(ctx, call, *d)
 	}
@@ -85,6 +85,30 @@ func recordable(call *durward.Call, d *durward.Decision) *durward.Call {
 	}
 	kept := *call
 	kept.Params = d.Recorded
+	return &kept
+}
+
+// named is a call as it is written down, with the name that was asked for if nobody
+// has it: who looks for that name finds the call. Policy does not see it, because what
+// it says of names is about what is offered.
+func (p *passage) named(call *durward.Call) *durward.Call {
+	if p.lost == nil || call.FullName != "" {
+		return call
+	}
+	member := "name"
+	switch call.Method {
+	case wire.MethodToolsCall, wire.MethodPromptsGet:
+	case wire.MethodResourcesRead, wire.MethodSubscribe, wire.MethodUnsubscribe:
+		member = "uri"
+	default:
+		return call
+	}
+	name, ok := wire.Unquote(wire.Get(call.Params, member))
+	if !ok {
+		return call
+	}
+	kept := *call
+	kept.FullName = name
 	return &kept
 }
 

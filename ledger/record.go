@@ -54,7 +54,7 @@ type Intent struct {
 	Server    string
 	Method    string
 	Tool      string // the server's own name of the tool, prompt or resource
-	FullName  string // the name offered
+	FullName  string // the name offered; what was asked for where nobody offers it
 	RequestID string // the caller's JSON-RPC id, raw text
 	Risk      durward.Risk
 

@@ -243,6 +243,9 @@ func (p *replay) call(c *client.CallRecord, params []byte) *durward.Call {
 			Client: durward.ClientInfo{Name: c.Client.Name, Version: c.Client.Version},
 		},
 	}
+	if c.Server == "" && c.Tool == "" { // it was asked for, but is nobody's: rules did not see it
+		call.FullName = ""
+	}
 	call.Risk, _ = durward.ParseRisk(c.Risk) // of what has none: none
 	if c.Method == wire.MethodToolsCall || c.Method == wire.MethodPromptsGet {
 		call.Arguments = wire.Get(params, "arguments")
