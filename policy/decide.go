@@ -84,7 +84,7 @@ func (r *run) request(ctx context.Context) durward.Decision {
 	r.runRules(ctx, r.plan.preprocess)
 	r.rewrite(r.plan.rewrites)
 	r.hold()
-	r.ballot.tools, r.ballot.risk = r.plan.tools, r.call.Risk
+	r.ballot.tools, r.ballot.risk, r.ballot.opens = r.plan.tools, r.call.Risk, opens(r.call.Method)
 	if r.ev != nil && r.ev.Type == EventHTTP {
 		r.ballot.closed = r.ev.HTTP.IP != "" && !r.ev.HTTP.Public
 	}

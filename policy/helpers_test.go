@@ -86,6 +86,10 @@ func hints(json string, floor durward.Risk) func(*durward.Call) {
 	}
 }
 
+func method(name string) func(*durward.Call) {
+	return func(c *durward.Call) { c.Method, c.Server, c.Name, c.FullName = name, "", "", "" }
+}
+
 func decide(t testing.TB, e *policy.Engine, c *durward.Call) durward.Decision {
 	t.Helper()
 	d, err := e.Decide(t.Context(), c)

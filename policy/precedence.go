@@ -53,11 +53,12 @@ type ballot struct {
 	risk   durward.Risk // of the tool
 	closed bool         // an address that is not public: only a rule opens it
 	result bool         // the response phase: what defaults say was said about the request
+	opens  bool         // what the protocol needs before anything is used: defaults of layers are not for that
 }
 
 // decide applies the order of layers: all rules that matched vote; the default of a
 // tool votes unless a rule of its layer or of a higher one matched; the default of
-// a layer votes unless such a rule or such a default of a tool exists; what Durward does
+// a layer votes, about what is used, unless such a rule or such a default of a tool exists; what Durward does
 // by itself counts only where nobody else said anything. The most restrictive vote
 // wins. asks are the votes that ask, when the winner does.
 func (s *Set) decide(b *ballot) (winner vote, asks []vote) {
@@ -102,7 +103,7 @@ func (s *Set) defaultVotes(b *ballot) []vote {
 		}
 	}
 	for l := Builtin; l <= Corp; l++ {
-		if d := s.defaults[l]; d.set && int(l) > named {
+		if d := s.defaults[l]; d.set && !b.opens && int(l) > named {
 			votes = append(votes, vote{
 				action: d.action, rank: rankDefault, layer: l, id: "default", cause: causeDefault,
 				reason: "the default of the layer " + l.String(),

@@ -110,6 +110,20 @@ func eventNames() []string {
 	}
 }
 
+// opens reports whether a method only begins a conversation, lists, or looks after what
+// was allowed already. Without it nobody could use what a rule allows, so the default of
+// a layer is not for it; rules are.
+func opens(method string) bool {
+	switch method {
+	case wire.MethodInitialize, wire.MethodDiscover, wire.MethodPing, wire.MethodSetLevel,
+		wire.MethodToolsList, wire.MethodPromptsList, wire.MethodResourcesList, wire.MethodTemplatesList,
+		wire.MethodListen, wire.MethodUnsubscribe,
+		wire.MethodTasksGet, wire.MethodTasksResult, wire.MethodTasksList, wire.MethodTasksCancel:
+		return true
+	}
+	return false
+}
+
 // check turns a rule as written into one that can be evaluated, and reports all
 // that is wrong with it. What it returns is of use only if nothing was.
 func (c *compiler) check(src *Rule, path yamlx.Path) *rule {

@@ -39,7 +39,8 @@ func ParseLayer(s string) (Layer, error) {
 // Spec is the policy of one layer as it is written.
 type Spec struct {
 	// Default is what happens where no rule of this layer or of a higher one
-	// matched: allow, ask or block. It opens neither addresses that are not public nor
+	// matched: allow, ask or block. It is about what is used; to connect, to list and to
+	// look after what was allowed is for rules alone. It opens neither addresses that are not public nor
 	// what pins hold. Default: none; then tools of risk critical ask, and all else is allowed.
 	Default string `yaml:"default" enum:"allow|ask|block"`
 	// Refusal is how a refused call is answered: error (a JSON-RPC error), or result

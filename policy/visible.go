@@ -1,9 +1,10 @@
 package policy
 
 import (
+	"slices"
+
 	"durward"
 	"durward/internal/wire"
-	"slices"
 )
 
 // Visible reports whether something is listed for a caller: false for what Decide
