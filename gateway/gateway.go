@@ -121,7 +121,7 @@ func New(opt Options) (*Gateway, error) {
 		Redact: opt.Redact,
 		Opener: opener, ClientInfo: g.info, NoPrefix: opt.NoPrefix, StartParallel: opt.Limits.StartParallel,
 		Upstream: opt.Limits.upstream(), Catalog: offer, Log: opt.Log, State: g.stateChanged,
-		TaskStatus: g.taskStatus,
+		TaskStatus: g.taskStatus, SessionEnded: g.serverSessionEnded,
 	})
 	edges, err := newEdges((*core)(g), opt)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/upstream"
 	"durward/internal/wire"
 )
 
@@ -25,6 +26,22 @@ type Observer interface {
 	Passed(p Passed)
 	// SessionEnded is called when a legacy session ends.
 	SessionEnded(caller durward.Caller, lasted time.Duration)
+}
+
+// SessionObserver is an [Observer] that is told of sessions at servers, too.
+type SessionObserver interface {
+	// ServerSessionEnded is called when a session at a legacy server ends. It must
+	// not block.
+	ServerSessionEnded(s ServerSession)
+}
+
+// ServerSession is a session at a legacy server that ended.
+type ServerSession struct {
+	Server    string
+	Transport durward.Transport
+	Revision  string // of the protocol, that was agreed on
+	Lasted    time.Duration
+	Failed    bool // the server or the connection ended it, not the gateway
 }
 
 // Statuses of a request that only an [Observer] is told: it has no record.
@@ -56,6 +73,8 @@ type Sent struct {
 	Finished time.Time
 	Attempts int    // how often it was handed to the server; 0: never
 	Era      string // of the server; unknown when the answer is ours
+	Revision string // of the protocol, that the server speaks; empty when the answer is ours
+	ID       uint64 // JSON-RPC id of the request at the server; 0 when the answer is ours
 	Error    []byte // the raw error; nil for a result
 	Failed   bool   // the result is one of a tool that says isError
 }
@@ -145,6 +164,13 @@ func (g *Gateway) passed(p *passage) {
 	g.observer.Passed(p.passed)
 }
 
+// serverSessionEnded tells of a session at a server.
+func (g *Gateway) serverSessionEnded(s upstream.Session) {
+	if o, ok := g.observer.(SessionObserver); ok {
+		o.ServerSessionEnded(ServerSession(s))
+	}
+}
+
 // leg is one request to a server, as long as it takes.
 type leg struct {
 	begun time.Time
@@ -175,7 +201,7 @@ func (w *way) arrive(l leg, reply *exchange.Reply) {
 	}
 	w.g.observer.Sent(Sent{
 		Call: w.from.Call, SpanID: l.span, State: w.from.State, Begun: l.begun, Finished: time.Now(),
-		Attempts: reply.Attempts, Era: reply.Era.String(), Error: reply.Error, Failed: reply.IsError,
+		Attempts: reply.Attempts, Era: reply.Era.String(), Revision: reply.Revision, ID: reply.ID, Error: reply.Error, Failed: reply.IsError,
 	})
 }
 

@@ -73,6 +73,12 @@ type Reply struct {
 	IsError    bool   // Result has isError: true
 	// Era of the server that answered; EraUnknown when the answer is the gateway's own.
 	Era wire.Era
+	// Revision is that of the protocol that the connection to the server speaks; empty
+	// when the answer is the gateway's own.
+	Revision string
+	// ID is the JSON-RPC id of the request at that server; 0 when the answer is the
+	// gateway's own.
+	ID uint64
 	// Attempts is how often the request was handed to a server.
 	Attempts int
 	// Dispatched is when it was handed to one first; zero: never.

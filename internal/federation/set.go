@@ -31,6 +31,9 @@ type Options struct {
 	// TaskStatus is told what legacy servers say of their tasks in
 	// notifications/tasks/status. It must not block. Default: nobody is.
 	TaskStatus func(server string, params []byte)
+	// SessionEnded is told of sessions at servers that ended. It must not block.
+	// Default: nobody is.
+	SessionEnded func(upstream.Session)
 	// Redact takes known secrets out of the reasons that lists give for missing
 	// servers. Default: nothing is known.
 	Redact func([]byte) []byte
@@ -99,7 +102,7 @@ func (s *Set) Add(spec durward.Server) error {
 		return durward.Errorf(durward.Conflict, "server "+spec.Name, "the name is taken; remove the other one first")
 	}
 	server, err := upstream.New(upstream.Options{
-		Spec: spec, Opener: s.gate, Observer: (*observer)(s), ClientInfo: s.opt.ClientInfo, Limits: s.opt.Upstream, Log: s.opt.Log,
+		Spec: spec, Opener: s.gate, Observer: (*observer)(s), SessionEnded: s.opt.SessionEnded, ClientInfo: s.opt.ClientInfo, Limits: s.opt.Upstream, Log: s.opt.Log,
 	})
 	if err != nil {
 		return err

@@ -145,6 +145,8 @@ func used(t *testing.T, o telemetry.OTLP) *telemetry.Telemetry {
 	broken.Error = []byte(`{"code":-32603,"message":"x"}`)
 	tel.Sent(broken)
 	tel.SessionEnded(durward.Caller{Entrance: durward.EntranceStdio}, time.Second)
+	tel.ServerSessionEnded(gateway.ServerSession{Server: "a", Transport: durward.TransportStdio, Revision: "2025-06-18", Lasted: time.Minute})
+	tel.ServerSessionEnded(gateway.ServerSession{Server: "a", Transport: durward.TransportHTTP, Revision: planted, Failed: true})
 	store := tel.Measured(&full{})
 	batch := &ledger.Batch{Records: []ledger.Record{&ledger.Intent{}, &ledger.Intent{}, &ledger.Outcome{}}}
 	if err := store.Write(t.Context(), batch); err != nil {
@@ -177,6 +179,8 @@ func TestRequestsAreCounted(t *testing.T) {
 		{"mcp_client_operation_duration_seconds", []string{"gen_ai_tool_name", "search", "error_type", ""}, 3},
 		{"mcp_client_operation_duration_seconds", []string{"error_type", "-32603"}, 1},
 		{"mcp_server_session_duration_seconds", []string{"network_transport", "pipe"}, 1},
+		{"mcp_client_session_duration_seconds", []string{"server", "a", "network_transport", "pipe", "mcp_protocol_version", "2025-06-18", "error_type", ""}, 1},
+		{"mcp_client_session_duration_seconds", []string{"server", "a", "network_transport", "tcp", "mcp_protocol_version", "other", "error_type", "_OTHER"}, 1},
 		{"durward_ledger_wait_seconds", nil, 10},
 		{"durward_requests_in_flight", nil, 1}, {"durward_connections", nil, 9}, {"durward_streams", nil, 2},
 		{"durward_sessions", nil, 3}, {"durward_holds", nil, 4},
@@ -283,6 +287,7 @@ func TestLabelsAreBoundedUnderAttack(t *testing.T) {
 				odd.Call.Era, odd.Call.Caller.Entrance = fmt.Sprint(i), durward.Entrance(fmt.Sprint(i))
 				tel.Passed(odd)
 				tel.SessionEnded(durward.Caller{Entrance: durward.Entrance(fmt.Sprint(i))}, 0)
+				tel.ServerSessionEnded(gateway.ServerSession{Server: fmt.Sprintf("server%d", i), Revision: fmt.Sprint(i)})
 			}
 		})
 	}
@@ -300,6 +305,9 @@ func TestLabelsAreBoundedUnderAttack(t *testing.T) {
 	}
 	if lines["durward_requests_total"] > 20 || lines["mcp_server_session_duration_seconds"] > 2 {
 		t.Errorf("%v", lines)
+	}
+	if n := lines["mcp_client_session_duration_seconds"]; n > 257 {
+		t.Errorf("%d lines of sessions at servers", n)
 	}
 	server := families["mcp_server_operation_duration_seconds"]
 	if got := value(server); got != 5*each {

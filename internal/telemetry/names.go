@@ -12,6 +12,7 @@ const (
 	labelEra       = "era"
 	labelEntrance  = "entrance"
 	labelTransport = "network_transport"
+	labelRevision  = "mcp_protocol_version"
 	labelState     = "state"
 	labelKind      = "kind"
 	labelResult    = "result"
@@ -35,12 +36,13 @@ func labels() []label {
 		{labelServer, "durward.server", "the server as the configuration calls it; empty when Durward answers by itself; `other` beyond 256 servers"},
 		{labelTool, "gen_ai.tool.name", "of tools/call: the server's own name of the tool; `other` beyond 1,000 tools and prompts; empty for other methods and for tools that nobody offers"},
 		{labelPrompt, "gen_ai.prompt.name", "of prompts/get: the same for prompts"},
-		{labelError, "error.type", "empty for success; `tool_error` for a result with isError; else the JSON-RPC code if it is a known one, or `_OTHER`"},
+		{labelError, "error.type", "empty for success; `tool_error` for a result with isError; else the JSON-RPC code if it is a known one, or `_OTHER`; of a session: `_OTHER` when the server or the connection ended it"},
 		{labelStatus, "durward.status", "how the request ended: `ok`, `tool_error`, `error`, `refused`, `denied`, `cancelled`, `timeout`, `unknown`, `input`; `unrecorded` when the ledger could not record it, so that it was not made; `defect` when Durward failed"},
 		{labelDecision, "durward.decision", "what policy decided: `allow`, `ask`, `block`"},
 		{labelEra, "durward.era", "of the caller: `legacy`, `modern`, `unknown`"},
 		{labelEntrance, "durward.entrance", "by which door it came in: `http`, `stdio`, `library`, `console`, `other`"},
 		{labelTransport, "network.transport", "`tcp` for HTTP, `pipe` for stdio"},
+		{labelRevision, "mcp.protocol.version", "the revision that was agreed on with the server, if it is a known one; else `other`"},
 		{labelState, "durward.state", "`configured`, `connecting`, `ready`, `degraded`, `back-off`, `disabled`"},
 		{labelKind, "durward.kind", "of a record or of an anomaly"},
 		{labelResult, "durward.result", "`ok` or `failed`"},
@@ -76,6 +78,7 @@ const (
 	nameServerDuration  = "mcp_server_operation_duration_seconds"
 	nameClientDuration  = "mcp_client_operation_duration_seconds"
 	nameSessionDuration = "mcp_server_session_duration_seconds"
+	nameClientSession   = "mcp_client_session_duration_seconds"
 
 	nameRequests    = "durward_requests_total"
 	namePassing     = "durward_requests_in_flight"
@@ -125,6 +128,8 @@ func requestMetrics() []metric {
 			"Duration of requests to servers, from the moment they are handed over until the answer is there; a wait for the connection or for a free place is part of it.", operation, durations},
 		{nameSessionDuration, "mcp.server.session.duration", "s", histogram,
 			"Duration of the sessions of legacy clients, counted when they end.", []string{labelTransport}, durations},
+		{nameClientSession, "mcp.client.session.duration", "s", histogram,
+			"Duration of the sessions at legacy servers, counted when they end.", []string{labelServer, labelTransport, labelRevision, labelError}, durations},
 		{nameRequests, "durward.requests", "{request}", counter,
 			"Requests that were answered.", []string{labelMethod, labelStatus, labelDecision, labelEra, labelEntrance}, nil},
 		{namePassing, "durward.requests.in_flight", "{request}", gauge,

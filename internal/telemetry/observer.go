@@ -46,6 +46,9 @@ func (t *Telemetry) SessionEnded(caller durward.Caller, lasted time.Duration) {
 	t.requests.endSession(caller, lasted)
 }
 
+// ServerSessionEnded implements [gateway.SessionObserver].
+func (t *Telemetry) ServerSessionEnded(s gateway.ServerSession) { t.requests.endServerSession(&s) }
+
 // records reports whether spans are made of a call.
 func (t *Telemetry) records(call *durward.Call) bool {
 	return t.traces && call.Trace.Flags&flagSampled != 0
@@ -90,15 +93,18 @@ func clientSpan(sent *gateway.Sent) *otlp.Span {
 	}
 	describe(s, call, call.Name)
 	fail(s, failureSent(sent), sent.Error)
-	network := otlp.Word("tcp")
-	if call.Transport == durward.TransportStdio || call.Transport == durward.TransportBuiltin {
-		network = "pipe"
-	}
+	network := otlp.Word(networkTo(call.Transport))
 	s.Attributes = append(s.Attributes,
 		otlp.Attribute{Key: "network.transport", Value: network},
 		otlp.Attribute{Key: "durward.era", Value: otlp.Word(sent.Era)},
 		otlp.Attribute{Key: "durward.attempts", Value: int64(sent.Attempts)},
 	)
+	if sent.ID != 0 { // a server answered
+		s.Attributes = append(s.Attributes,
+			otlp.Attribute{Key: "jsonrpc.request.id", Value: strconv.FormatUint(sent.ID, 10)},
+			otlp.Attribute{Key: "mcp.protocol.version", Value: otlp.Word(revisionOf(sent.Revision))},
+		)
+	}
 	return s
 }
 

@@ -171,8 +171,13 @@ func checkServed(t *testing.T, s *tracepb.Span, client, server string) {
 
 func checkCalled(t *testing.T, s *tracepb.Span, server string) {
 	t.Helper()
+	revision := map[string]string{"legacy": "2025-11-25", "modern": "2026-07-28"}[server]
+	if id := collector.Text(s.Attributes, "jsonrpc.request.id"); id == "" || strings.Trim(id, "0123456789") != "" {
+		t.Errorf("client span to %s: the id is %q", server, id)
+	}
 	for key, value := range map[string]string{
 		"mcp.method.name": "tools/call", "gen_ai.tool.name": "tool", "network.transport": "tcp", "durward.server": server, "durward.era": server, "durward.attempts": "int_value:1",
+		"mcp.protocol.version": revision,
 	} {
 		if got := collector.Text(s.Attributes, key); got != value {
 			t.Errorf("client span to %s: %s is %q, want %q", server, key, got, value)

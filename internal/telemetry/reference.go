@@ -83,8 +83,8 @@ The server is given the span of kind client as its parent, in ` + "`_meta`" + ` 
 | ` + "`mcp.method.name`" + ` | both | the method |
 | ` + "`gen_ai.operation.name`" + ` | both | ` + "`execute_tool`" + ` for tools/call |
 | ` + "`gen_ai.tool.name`, `gen_ai.prompt.name`" + ` | both | server: the name that the caller used; client: the server's own |
-| ` + "`mcp.protocol.version`" + ` | server | the revision that the caller speaks |
-| ` + "`jsonrpc.request.id`" + ` | server | the caller's id, at most 64 bytes |
+| ` + "`mcp.protocol.version`" + ` | both | the revision that the caller speaks; that the server does |
+| ` + "`jsonrpc.request.id`" + ` | both | the caller's id, at most 64 bytes; the one that the server was given |
 | ` + "`network.transport`" + ` | both | ` + "`tcp` or `pipe`" + ` |
 | ` + "`error.type`" + ` | both | ` + "`tool_error`" + `, or the JSON-RPC code; absent for success |
 | ` + "`rpc.response.status_code`" + ` | both | the JSON-RPC code of an error |

@@ -20,6 +20,7 @@ type requests struct {
 	answered *prometheus.CounterVec
 	recorded prometheus.Observer
 	sessions *prometheus.HistogramVec
+	upstream *prometheus.HistogramVec // sessions at servers
 	wait     *prometheus.HistogramVec
 
 	passed, sent operations
@@ -49,7 +50,7 @@ type operation struct {
 
 func newRequests(redact func([]byte) []byte) *requests {
 	r := &requests{
-		redact: redact, answered: counterVec(nameRequests), sessions: histogramVec(nameSessionDuration), wait: histogramVec(nameLedgerWait),
+		redact: redact, answered: counterVec(nameRequests), sessions: histogramVec(nameSessionDuration), upstream: histogramVec(nameClientSession), wait: histogramVec(nameLedgerWait),
 		passed: operations{vec: histogramVec(nameServerDuration)}, sent: operations{vec: histogramVec(nameClientDuration)},
 		servers: bounded[string]{most: maxServers}, names: bounded[series]{most: maxNames},
 	}
@@ -58,7 +59,7 @@ func newRequests(redact func([]byte) []byte) *requests {
 }
 
 func (r *requests) collectors() []prometheus.Collector {
-	return []prometheus.Collector{r.answered, r.sessions, r.wait, r.passed.vec, r.sent.vec}
+	return []prometheus.Collector{r.answered, r.sessions, r.upstream, r.wait, r.passed.vec, r.sent.vec}
 }
 
 // of returns the operation of a call.
@@ -134,6 +135,18 @@ func (r *requests) endSession(caller durward.Caller, lasted time.Duration) {
 	r.sessions.WithLabelValues(networkOf(caller.Entrance)).Observe(lasted.Seconds())
 }
 
+// endServerSession counts a session at a server that ended.
+func (r *requests) endServerSession(s *gateway.ServerSession) {
+	server, errorType := strings.Clone(s.Server), ""
+	if !r.servers.admit(server) {
+		server = other
+	}
+	if s.Failed {
+		errorType = "_OTHER"
+	}
+	r.upstream.WithLabelValues(labelText(server, r.redact), networkTo(s.Transport), revisionOf(s.Revision), errorType).Observe(s.Lasted.Seconds())
+}
+
 // failure is the error.type of a request of a client: "" for success.
 func failure(status durward.Status, raw []byte) string {
 	switch status {
@@ -195,6 +208,22 @@ func entranceOf(e durward.Entrance) string {
 	default:
 		return other
 	}
+}
+
+// networkTo is network.transport for how a server is reached.
+func networkTo(t durward.Transport) string {
+	if t == durward.TransportStdio || t == durward.TransportBuiltin {
+		return "pipe"
+	}
+	return "tcp"
+}
+
+// revisionOf is a revision of the protocol if it is a known one.
+func revisionOf(revision string) string {
+	if wire.EraOf(revision) == wire.EraUnknown {
+		return other
+	}
+	return revision
 }
 
 // networkOf is network.transport for an entrance.

@@ -180,4 +180,7 @@ func histogramVec(name string) *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.name, Help: m.help, Buckets: m.buckets}, m.labels)
 }
 
-var _ gateway.Observer = (*Telemetry)(nil)
+var (
+	_ gateway.Observer        = (*Telemetry)(nil)
+	_ gateway.SessionObserver = (*Telemetry)(nil)
+)

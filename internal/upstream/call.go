@@ -38,7 +38,8 @@ func (s *Server) Do(ctx context.Context, key Key, req *exchange.Request, out exc
 	for {
 		c, r, err := s.attempt(ctx, &e)
 		if err == nil && r.Fault == nil {
-			r.Reply.Era, r.Reply.Attempts, r.Reply.Dispatched = c.opened.Era, e.sent, e.first
+			r.Reply.Era, r.Reply.Revision, r.Reply.ID = c.opened.Era, c.opened.Revision, r.ID
+			r.Reply.Attempts, r.Reply.Dispatched = e.sent, e.first
 			return r.Reply
 		}
 		if reply, over := s.unanswered(ctx, &e, c, r, err); over {

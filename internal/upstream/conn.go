@@ -210,6 +210,11 @@ func (s *Server) end(c *conn, m *exchange.Closed) {
 	}
 	c.closed = m
 	close(c.gone)
+	if !c.since.IsZero() && c.opened.Era == wire.Legacy {
+		s.opt.SessionEnded(Session{
+			Server: s.name, Transport: s.opt.Spec.Transport, Revision: c.opened.Revision, Lasted: time.Since(c.since), Failed: m.Phase != exchange.PhaseStopped,
+		})
+	}
 	if _, replaced := s.replaced[c]; !replaced {
 		close(c.left)
 	}

@@ -46,6 +46,16 @@ type Observer interface {
 	Notification(server string, n exchange.Notification)
 }
 
+// Session is a session at a server of a legacy era that ended: what there was between
+// the handshake and the end of the connection.
+type Session struct {
+	Server    string
+	Transport durward.Transport
+	Revision  string // of the protocol, that was agreed on
+	Lasted    time.Duration
+	Failed    bool // the server or the connection ended it, not we
+}
+
 // Limits bound what one server can make us keep, and how often it is tried
 // again. Zero fields mean the defaults.
 type Limits struct {
@@ -67,6 +77,8 @@ type Options struct {
 	Opener   Opener         // required
 	Observer Observer       // default: nobody
 	Log      *slog.Logger   // default: discard
+	// SessionEnded is told of sessions that ended. It must not block. Default: nobody is.
+	SessionEnded func(Session)
 
 	ClientInfo []byte // raw Implementation object: what we call ourselves
 	// Capabilities is the raw ClientCapabilities object a legacy server is told at
@@ -132,6 +144,9 @@ func (opt Options) defaulted() (Options, error) {
 	}
 	if opt.Capabilities == nil {
 		opt.Capabilities = []byte(bridgeable)
+	}
+	if opt.SessionEnded == nil {
+		opt.SessionEnded = func(Session) {}
 	}
 	if opt.Jitter == nil {
 		opt.Jitter = rand.Float64
