@@ -206,7 +206,10 @@ func checkReadable(c *conn, path string) error {
 	return nil
 }
 
-var _ ledger.Reader = (*Reader)(nil)
+var (
+	_ ledger.Reader      = (*Reader)(nil)
+	_ ledger.StoryReader = (*Reader)(nil)
+)
 
 const (
 	// schemaVersion is the number of the newest migration.
