@@ -3,7 +3,6 @@ package journal_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -267,43 +266,4 @@ func TestRefusedForGood(t *testing.T) {
 	k.head, k.open = k.store.last(), nil
 	must(t, k.write("it goes on"))
 	must(t, k.j.Close())
-}
-
-// Files that others may have written, and what is no file, are refused.
-func TestFilesOfOthers(t *testing.T) {
-	for name, bad := range badFiles() {
-		t.Run(name, func(t *testing.T) {
-			k := newKeeper(t, smallDir(t), slow())
-			k.fill(3)
-			// While it is in use: at the next write, and it goes on when it is gone.
-			file := journal.Names(k.opt.Path)[0]
-			must(t, os.Remove(file))
-			bad(t, file)
-			for range 2 {
-				if err := k.write("x"); !denied(err) || !strings.Contains(err.Error(), file) {
-					t.Error(err)
-				}
-			}
-			must(t, os.RemoveAll(file))
-			k.fill(3)
-			k.j.Kill()
-			kept, err := os.ReadFile(file)
-			must(t, err)
-			must(t, os.Remove(file))
-			bad(t, file)
-			opt := k.opt
-			opt.Store = k.store
-			if _, err := journal.Open(t.Context(), opt); !denied(err) || !strings.Contains(err.Error(), file) {
-				t.Error(err)
-			}
-			must(t, os.RemoveAll(file))
-			must(t, os.WriteFile(file, kept, 0o600))
-			k.reopen()
-			k.holds()
-			must(t, k.j.Close())
-			if left, err := filepath.Glob(k.opt.Path + "*"); err != nil || len(left) > 0 {
-				t.Error(left, err)
-			}
-		})
-	}
 }

@@ -171,16 +171,16 @@ func (j *Journal) foreign(ctx context.Context, l *left, head ledger.Link, given 
 	case last.Seq > head.Seq:
 		return !slices.ContainsFunc(given, func(b *ledger.Batch) bool { return b.Link == *last })
 	}
-	same := errors.New("the store has it")
-	return j.opt.Store.Links(ctx, last.Seq, func(has ledger.Link, _ []ledger.Record) error {
-		if has == *last {
-			return same
-		}
-		return errNotOurs
-	}) != same //nolint:errorlint // it is returned as it is
+	has := false
+	_ = j.opt.Store.Links(ctx, last.Seq, func(l ledger.Link, _ []ledger.Record) error { // what cannot be read is not known to be there
+		has = l == *last
+		return errEnough
+	})
+	return !has
 }
 
-var errNotOurs = errors.New("the store has another")
+// errEnough ends a walk.
+var errEnough = errors.New("enough was read")
 
 // giveAll writes batches to the store, a part at a time, and returns how many it took:
 // not all when it refuses one for good.

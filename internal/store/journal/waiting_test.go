@@ -174,7 +174,7 @@ func TestCloseWhileOthersWait(t *testing.T) {
 		}
 		end()
 		all.Wait()
-		for _, err := range append(closed, flushed) {
+		for _, err := range []error{closed[0], closed[1], closed[2], flushed} {
 			if err != nil {
 				t.Error(err)
 			}
