@@ -120,7 +120,7 @@ func wholeWithZeros(data []byte, frames []int, n int) int {
 // A file in which any bit is wrong has taken what is before it; what is behind it is
 // kept aside, unless there is nothing.
 func TestAnyBitFlipped(t *testing.T) {
-	const batches = 4
+	const batches = 3
 	k := killed(t, slow(), batches)
 	data, err := os.ReadFile(journal.Names(k.opt.Path)[0])
 	must(t, err)

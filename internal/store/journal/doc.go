@@ -19,5 +19,8 @@
 // Two files take turns, PATH.journal.1 and PATH.journal.2: while batches are appended to one
 // the other is emptied. Each is a sequence of frames, which begin with their length and
 // a checksum. What follows the last good frame was not accepted: the process or the
-// machine ended while it was written.
+// machine ended while it was written. Unless there are good frames behind it: then the
+// file was damaged, and is kept aside, like one whose batches do not follow what the
+// store has. A write that failed is cut off before anything else is written, and a file
+// that lost its name is made anew with what the store has not taken of it.
 package journal
