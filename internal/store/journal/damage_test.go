@@ -267,3 +267,22 @@ func TestRefusedForGood(t *testing.T) {
 	must(t, k.write("it goes on"))
 	must(t, k.j.Close())
 }
+
+// What could be written and was refused all the same is cut off before anything else is
+// written, so that nothing of it is taken for a part of the journal.
+func TestWhatWasRefusedIsCutOff(t *testing.T) {
+	k := newKeeper(t, smallDir(t), slow())
+	k.fill(2)
+	must(t, k.j.Ghost(k.next(strings.Repeat("ghost", 500))))
+	must(t, k.write(""))
+	if got, want := size(t, journal.Names(k.opt.Path)[0]), k.j.Ends()[0]; got != want {
+		t.Errorf("%d bytes are in the file, %d were accepted", got, want)
+	}
+	k.j.Kill()
+	k.reopen()
+	k.holds()
+	if strings.Contains(k.log.String(), "cannot be read") {
+		t.Error(k.log.String())
+	}
+	must(t, k.j.Close())
+}
