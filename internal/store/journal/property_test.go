@@ -32,6 +32,7 @@ type keeper struct {
 	head     ledger.Link
 	accepted []ledger.Link
 	open     []durward.CallID
+	ended    bool // j was closed or killed
 	exposed  bool // a kill now would lose what nobody can keep: a file was just removed, or what could not be cut off is behind the end
 }
 
@@ -69,7 +70,7 @@ func (k *keeper) reopen() {
 	k.opt.Store = k.store
 	j, err := journal.Open(k.t.Context(), k.opt)
 	must(k.t, err)
-	k.j, k.exposed = j, false
+	k.j, k.exposed, k.ended = j, false, false
 }
 
 // next returns a batch that may be written.
@@ -138,10 +139,16 @@ func TestAnything(t *testing.T) {
 				must(r, os.MkdirAll(own, 0o700))
 				defer os.RemoveAll(own)
 				k := newKeeper(r, own, opt)
+				defer func() { // rapid may end this anywhere
+					if !k.ended {
+						k.j.Kill()
+					}
+				}()
 				r.Repeat(k.actions())
 				k.store.set(works)
 				_ = k.j.Flush(r.Context())
 				must(r, k.write("")) // what was put in the place of a file is gone
+				k.ended = true
 				must(r, k.j.Close())
 				k.holds()
 				if left := files(r, k.opt.Path); len(left) > 0 {
@@ -207,6 +214,7 @@ func (k *keeper) actions() map[string]func(*rapid.T) {
 				_ = k.j.Flush(k.t.Context())
 				must(k.t, k.write("")) // all is well again
 			}
+			k.ended = true
 			k.j.Kill()
 			k.store.set(works)
 			if rapid.Bool().Draw(r, "torn") {
@@ -221,6 +229,7 @@ func (k *keeper) actions() map[string]func(*rapid.T) {
 		"close": func(*rapid.T) {
 			k.store.set(works)
 			_ = k.j.Flush(k.t.Context())
+			k.ended = true
 			must(k.t, k.j.Close())
 			k.holds()
 			k.reopen()

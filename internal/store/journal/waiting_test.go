@@ -49,6 +49,33 @@ func TestStoreThatFails(t *testing.T) {
 	}
 }
 
+// A store that has taken a part of what waits, and could not say so, is given the rest.
+func TestStoreThatTookAPart(t *testing.T) {
+	k := newKeeper(t, smallDir(t), slow())
+	k.fill(2)
+	end := k.store.block()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := k.j.Flush(ctx); err == nil {
+		t.Fatal("it was not blocked")
+	}
+	k.fill(2)
+	k.store.set(isSilent)
+	end()
+	for end := time.Now().Add(time.Minute); len(k.store.all()) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it took nothing")
+		}
+	}
+	if err := k.j.Flush(t.Context()); err == nil {
+		t.Error("it was not silent")
+	}
+	k.store.set(works)
+	must(t, k.write("it goes on"))
+	must(t, k.j.Close())
+	k.holds()
+}
+
 // When nobody writes the store is tried again all the same.
 func TestStoreIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
