@@ -41,7 +41,8 @@ func newLedgerVerify(std Streams) *cobra.Command {
 		Short: "Look whether the record is what was written",
 		Long: "Look whether the record is what was written: every record against the chain, the chain against the checkpoints that\n" +
 			"were signed outside of it, every body against its digest. What is damaged is named. What came after the last checkpoint\n" +
-			"follows from what is before, but could have been replaced. Nothing is changed, whatever is found.\n\n" +
+			"follows from what is before, but could have been replaced. Nothing is changed, whatever is found; but what a service that\n" +
+			"was killed left in the journal beside the file is taken into it first.\n\n" +
 			"The service that runs does it, or with --file, and where none runs, this command itself. Who does not trust the machine\n" +
 			"compares with checkpoints and keys that were kept elsewhere.\n\n" +
 			"Exit status: 0 it is what was written, 1 it is damaged, 2 that cannot be said.",

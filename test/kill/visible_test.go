@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"durward"
+	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
 	"durward/internal/testkit/keeper"
 	"durward/ledger"
@@ -14,7 +16,7 @@ import (
 )
 
 // When the first byte of a call reaches its server, another process finds the call in
-// the file of the ledger: under way, with what was decided. Here the other process is
+// the files of the ledger: under way, with what was decided. Here the other process is
 // the server itself, which looks before it answers.
 func TestACallIsOnRecordWhenItsServerHearsOfIt(t *testing.T) {
 	t.Parallel()
@@ -24,7 +26,7 @@ func TestACallIsOnRecordWhenItsServerHearsOfIt(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Mcp-Method") == "tools/call" {
 			looked.Add(1)
-			s.finds(ledger.Filter{Server: "watch", Status: "dispatched", Action: "allow"}, 1)
+			s.begun()
 		}
 		server.ServeHTTP(w, r)
 	}))
@@ -48,6 +50,32 @@ func TestACallIsOnRecordWhenItsServerHearsOfIt(t *testing.T) {
 		t.Error(err)
 	}
 	s.finds(ledger.Filter{Server: "watch", Status: "ok"}, calls)
+}
+
+// begun looks whether one call to the server is on record without an outcome: in the
+// journal, or in the database, which takes from there.
+func (s *stage) begun() {
+	batches, err := journal.Read(s.Ledger())
+	if err != nil {
+		s.t.Error(err)
+		return
+	}
+	open := map[durward.CallID]bool{}
+	for _, b := range batches {
+		for _, r := range b.Records {
+			switch r := r.(type) {
+			case *ledger.Intent:
+				if r.Server == "watch" && r.Action == durward.Allow {
+					open[r.ID] = true
+				}
+			case *ledger.Outcome:
+				delete(open, r.Call)
+			}
+		}
+	}
+	if len(open) != 1 {
+		s.finds(ledger.Filter{Server: "watch", Status: "dispatched", Action: "allow"}, 1)
+	}
 }
 
 // finds looks into the file of the ledger.

@@ -2,9 +2,14 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"io"
+	"io/fs"
+	"os"
+	"slices"
 
 	"durward/ledger"
 )
@@ -25,6 +30,31 @@ func (l *left) last() *ledger.Link {
 	return &l.batches[len(l.batches)-1].Link
 }
 
+// Read returns the batches in the files of a journal, the oldest first, without
+// changing anything, also while they are in use: what the store may not have yet. A
+// batch leaves the files when the store has it, so whoever looks for something reads
+// them first, and then the store.
+func Read(path string) ([]*ledger.Batch, error) {
+	var all []*ledger.Batch
+	for _, name := range names(path) {
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, explain(name, err)
+		}
+		l, err := (&file{path: name, f: f}).read()
+		_ = f.Close() // it was only read
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l.batches...)
+	}
+	slices.SortFunc(all, func(a, b *ledger.Batch) int { return cmp.Compare(a.Link.Seq, b.Link.Seq) })
+	return all, nil
+}
+
 // read reads a file up to the first thing that is not what was written. What is behind
 // it is searched as well: a frame that was being written is the last, and others behind
 // a bad one say that the file was damaged.
@@ -34,9 +64,11 @@ func (f *file) read() (l left, err error) {
 		return l, explain(f.path, err)
 	}
 	data := make([]byte, info.Size())
-	if _, err := io.ReadFull(io.NewSectionReader(f.f, 0, info.Size()), data); err != nil {
+	n, err := io.ReadFull(io.NewSectionReader(f.f, 0, info.Size()), data)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) { // it may be emptied meanwhile
 		return l, explain(f.path, err)
 	}
+	data = data[:n]
 	for len(data) > 0 {
 		b, size := frameAt(data)
 		if b == nil || l.last() != nil && !b.Link.Follows(l.last()) {
