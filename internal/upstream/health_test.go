@@ -189,7 +189,11 @@ func TestARemoteServerThatIsDownIsNoticedByProbes(t *testing.T) {
 			}}
 		}})
 		down.Store(true)
-		wantCode(t, r.call(alice()), wire.CodeUnavailable, "connection refused")
+		// The probe that the first refusal starts may end the connection before the call's
+		// own second refusal comes; then nobody knows what became of the call.
+		if a := r.call(alice()); code(a) != wire.CodeUnknownOutcome {
+			wantCode(t, a, wire.CodeUnavailable, "connection refused")
+		}
 		wait(time.Second)
 		r.wantState(t, durward.StateBackoff, "connection refused")
 		down.Store(false)
