@@ -142,5 +142,5 @@ func explain(path string, err error) error {
 	if errors.Is(err, errNoSpace) {
 		return durward.Errorf(durward.Unavailable, "ledger", "%s cannot grow because its disk is full; free some space and calls go on by themselves: %w", path, err)
 	}
-	return durward.Errorf(durward.Unavailable, "ledger", "%s cannot be written or read; look at the file and its disk: %w", path, err)
+	return durward.Errorf(durward.Unavailable, "ledger", "%s cannot be used because its disk, or a limit on files, gives errors; see the system's log: %w", path, err)
 }

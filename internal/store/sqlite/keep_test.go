@@ -116,6 +116,7 @@ func TestNamesArePruned(t *testing.T) {
 	var err error
 	h.db, err = sqlite.Open(t.Context(), sqlite.Options{Path: path})
 	must(t, err)
+	h.to = h.db
 	call("new", ledger.Digest{})
 	must(t, h.db.Prune(t.Context(), h.head.Seq-2, func(int64, int64) {}))
 	for range 2 {
