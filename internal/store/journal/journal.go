@@ -43,7 +43,7 @@ type sizes struct {
 
 func usualSizes() sizes {
 	return sizes{
-		takeAfter: 20 * time.Millisecond, takeRecords: 1024, takeMost: 2048, waitMost: 64 << 20,
+		takeAfter: 20 * time.Millisecond, takeRecords: 1024, takeMost: 2048, waitMost: 8 << 20,
 		turnAt: 16 << 20, emptyAt: 256 << 10, fileMost: 256 << 20, retryAfter: time.Second,
 	}
 }

@@ -97,7 +97,7 @@ type state struct {
 	used  *used
 	index *index
 
-	intents, outcomes *rows // buffers; empty between batches
+	intents, outcomes, links *rows // buffers; empty between batches
 }
 
 // Open opens the ledger in a file, makes it if there is none, and brings it to the

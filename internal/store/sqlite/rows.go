@@ -39,6 +39,10 @@ func newOutcomes() *rows {
 	return newRows("outcomes (seq, call, at, dispatched, duration, status, attempts, bytes_out, error, body, preview)", 11)
 }
 
+func newLinks() *rows {
+	return newRows("chain (seq, at, first, records, digest, hash)", 6)
+}
+
 // begin says how many rows come.
 func (r *rows) begin(c *conn, n int) { r.c, r.left, r.s, r.next, r.err = c, n, nil, 0, nil }
 
@@ -97,6 +101,13 @@ func (r *rows) text(s string) {
 func (r *rows) name(s string) {
 	if r.err == nil {
 		r.keep(r.s.text(r.next, s))
+	}
+}
+
+// blob are bytes that are never NULL.
+func (r *rows) blob(b []byte) {
+	if r.err == nil {
+		r.keep(r.s.blob(r.next, b))
 	}
 }
 

@@ -142,7 +142,7 @@ func (d *DB) ready() error {
 
 // load reads what the writer has to know.
 func (d *DB) load() error {
-	s := state{next: 1, names: newNames(), intents: newIntents(), outcomes: newOutcomes()}
+	s := state{next: 1, names: newNames(), intents: newIntents(), outcomes: newOutcomes(), links: newLinks()}
 	err := d.conn.each("SELECT seq, at, records, digest, hash, first FROM chain ORDER BY seq DESC LIMIT 1", func(row []value) error {
 		link, first, err := scanLink(row)
 		s.head, s.next = link, first+int64(link.Records)
@@ -196,16 +196,31 @@ func (d *DB) insert(batches []*ledger.Batch, records int) error {
 	if err := w.records(all); err != nil {
 		return err
 	}
-	first := d.next
+	if err := d.link(batches); err != nil {
+		return err
+	}
+	return d.used.flush(d.conn, last)
+}
+
+// link writes the links of batches.
+func (d *DB) link(batches []*ledger.Batch) error {
+	r, first := d.links, d.next
+	r.begin(d.conn, len(batches))
 	for _, b := range batches {
 		l := &b.Link
-		if _, err := d.conn.exec("INSERT INTO chain (seq, at, first, records, digest, hash) VALUES (?, ?, ?, ?, ?, ?)",
-			int64(l.Seq), l.At.UnixMicro(), first, int64(l.Records), l.Digest[:], l.Hash[:]); err != nil {
+		r.take()
+		r.number(int64(l.Seq))
+		r.number(l.At.UnixMicro())
+		r.number(first)
+		r.number(int64(l.Records))
+		r.blob(l.Digest[:])
+		r.blob(l.Hash[:])
+		if err := r.end(); err != nil {
 			return err
 		}
 		first += int64(l.Records)
 	}
-	return d.used.flush(d.conn, last)
+	return nil
 }
 
 // errNoIntent is an outcome that belongs to nothing.
