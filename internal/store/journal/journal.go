@@ -103,6 +103,7 @@ type Journal struct {
 	taken   uint64                      // seq of the last link that the store has
 	failed  error                       // why the store took nothing the last time; nil: it did
 	full    error                       // why the files could not be emptied the last time; nil: they could
+	trying  bool                        // an attempt of the store is under way
 	tried   chan struct{}               // closed after each attempt of the store, and made anew
 }
 
@@ -256,7 +257,12 @@ func (j *Journal) admit(ctx context.Context, b *ledger.Batch) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for !j.closed && (j.failed != nil || j.bytes >= j.opt.sizes.waitMost) { // perhaps it takes something now
-		if err := j.try(ctx); err != nil {
+		before := j.trying
+		err := j.try(ctx)
+		if err != nil && before { // of what may be over by now
+			err = j.try(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}

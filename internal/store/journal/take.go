@@ -53,6 +53,7 @@ func (j *Journal) take() {
 	j.mu.Lock()
 	batches, records, bytes := j.next()
 	again := j.failed != nil
+	j.trying = true
 	j.mu.Unlock()
 	err := j.give(batches, again)
 	j.mu.Lock()
@@ -64,7 +65,7 @@ func (j *Journal) take() {
 			j.taken = batches[len(batches)-1].Link.Seq
 		}
 	}
-	j.failed = err
+	j.failed, j.trying = err, false
 	waiting := j.records
 	close(j.tried)
 	j.tried = make(chan struct{})
