@@ -257,12 +257,7 @@ func (j *Journal) admit(ctx context.Context, b *ledger.Batch) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for !j.closed && (j.failed != nil || j.bytes >= j.opt.sizes.waitMost) { // perhaps it takes something now
-		before := j.trying
-		err := j.try(ctx)
-		if err != nil && before { // of what may be over by now
-			err = j.try(ctx)
-		}
-		if err != nil {
+		if err := j.try(ctx); err != nil {
 			return err
 		}
 	}
@@ -362,8 +357,19 @@ func (j *Journal) Sync(ctx context.Context) error {
 	return j.opt.Store.Sync(ctx)
 }
 
-// try has the store take something and waits for it. mu is held, but not meanwhile.
+// try has the store take something and waits for it. An attempt that began before may
+// fail of what is over by now, so then it waits for the next. mu is held, but not meanwhile.
 func (j *Journal) try(ctx context.Context) error {
+	before := j.trying
+	err := j.attempt(ctx)
+	if err != nil && before && ctx.Err() == nil {
+		err = j.attempt(ctx)
+	}
+	return err
+}
+
+// attempt waits for the end of an attempt of the store.
+func (j *Journal) attempt(ctx context.Context) error {
 	tried := j.tried
 	j.mu.Unlock()
 	signal(j.hurry)
