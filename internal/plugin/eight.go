@@ -21,3 +21,9 @@ func isPlain(text []byte, i int) bool {
 	x := eights.LittleEndian.Uint64(text[i:])
 	return (x|(x+each1)|(x-' '*each1))&each80 == 0
 }
+
+// wide reports whether three bytes are one character of those from U+3000 to U+9FFF,
+// which most of Chinese, Japanese and Korean texts consist of.
+func wide(text []byte, i int) bool {
+	return i+3 <= len(text) && text[i]-0xE3 <= 0xE9-0xE3 && text[i+1]&0xC0 == 0x80 && text[i+2]&0xC0 == 0x80
+}

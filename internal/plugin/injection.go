@@ -342,6 +342,10 @@ func disguised(text []byte) bool {
 	count := 0
 	for i := 0; i+3 < len(text); i++ {
 		switch text[i] {
+		case 0xE3, 0xE4, 0xE5, 0xE6, 0xE7, 0xE8, 0xE9: // none of them begins so
+			if wide(text, i) {
+				i += 2
+			}
 		case 0xEF:
 			if text[i+1] == 0xBC && text[i+2] >= 0xA1 && text[i+2] <= 0xBA || text[i+1] == 0xBD && text[i+2] >= 0x81 && text[i+2] <= 0x9A {
 				count++

@@ -55,6 +55,10 @@ func (t *tables) scanHidden(text []byte, found []Finding) (_ []Finding, odd bool
 	first := len(found)
 	for i := 0; i < len(text); {
 		if !t.leads[text[i]] {
+			if wide(text, i) {
+				i += 3
+				continue
+			}
 			for i++; i+8 <= len(text) && isPlain(text, i); {
 				i += 8
 			}
