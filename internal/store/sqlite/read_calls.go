@@ -19,19 +19,24 @@ const (
 // last first. Errors: Invalid for a filter or a cursor that makes no sense.
 func (r *Reader) Calls(ctx context.Context, f ledger.Filter) (ledger.Page, error) {
 	var page ledger.Page
-	limit, err := limitOf(f.Limit, callsDefault, callsMost)
-	if err != nil {
-		return page, err
-	}
-	w, err := wantCalls(&f)
-	if err != nil {
-		return page, err
-	}
-	err = r.view(ctx, func(v *view) (err error) {
+	err := r.choosing(ctx, &f, func(v *view, w *want, limit int) (err error) {
 		page, err = v.page(w, limit)
 		return err
 	})
 	return page, err
+}
+
+// choosing calls read with what a filter of calls means, and what is in the file now.
+func (r *Reader) choosing(ctx context.Context, f *ledger.Filter, read func(v *view, w *want, limit int) error) error {
+	limit, err := limitOf(f.Limit, callsDefault, callsMost)
+	if err != nil {
+		return err
+	}
+	w, err := wantCalls(f)
+	if err != nil {
+		return err
+	}
+	return r.view(ctx, func(v *view) error { return read(v, w, limit) })
 }
 
 // limitOf checks how many rows are asked for.

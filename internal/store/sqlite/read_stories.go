@@ -19,15 +19,7 @@ const storiesMost = 10 * storyMost
 // belongs to its calls. Errors are those of Calls.
 func (r *Reader) Stories(ctx context.Context, f ledger.Filter) (ledger.StoryPage, error) {
 	var page ledger.StoryPage
-	limit, err := limitOf(f.Limit, callsDefault, callsMost)
-	if err != nil {
-		return page, err
-	}
-	w, err := wantCalls(&f)
-	if err != nil {
-		return page, err
-	}
-	err = r.view(ctx, func(v *view) (err error) {
+	err := r.choosing(ctx, &f, func(v *view, w *want, limit int) (err error) {
 		page, err = v.storyPage(w, limit)
 		return err
 	})
