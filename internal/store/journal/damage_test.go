@@ -3,6 +3,8 @@ package journal_test
 import (
 	"bytes"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -285,4 +287,109 @@ func TestWhatWasRefusedIsCutOff(t *testing.T) {
 		t.Error(k.log.String())
 	}
 	must(t, k.j.Close())
+}
+
+// mapped says whether this system has files in memory.
+const mapped = runtime.GOOS == "linux"
+
+// A file that somebody cuts short while it is in use is noticed where it is in memory,
+// and made anew with all that the store has not taken.
+func TestCutShortWhileInUse(t *testing.T) {
+	if !mapped {
+		t.Skip("files are not in memory on this system")
+	}
+	for _, left := range []int64{0, 4096} {
+		sizes := journal.SmallSizes()
+		sizes.Never()
+		sizes.TurnAt(1 << 20)
+		sizes.Window(1 << 16)
+		k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
+		for k.j.Ends()[0] < 8192 {
+			k.fill(1)
+		}
+		must(t, os.Truncate(journal.Names(k.opt.Path)[0], left))
+		k.fill(1)
+		if !strings.Contains(k.log.String(), "cut short") {
+			t.Error(k.log.String())
+		}
+		k.fill(3)
+		k.j.Kill()
+		k.reopen()
+		k.holds()
+		must(t, k.j.Close())
+	}
+}
+
+// A file that is cut short and cannot be made anew takes nothing until it can, and
+// nothing of what was accepted is missing then.
+func TestCutShortAndNoWayToMend(t *testing.T) {
+	if !mapped {
+		t.Skip("files are not in memory on this system")
+	}
+	sizes := journal.SmallSizes()
+	sizes.Never()
+	sizes.Window(1 << 16)
+	k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
+	k.fill(3)
+	name := journal.Names(k.opt.Path)[0]
+	must(t, os.Truncate(name, 0))
+	must(t, os.Rename(name, name+".away"))
+	must(t, os.Mkdir(name, 0o700))
+	for range 3 {
+		if err := k.write("x"); err == nil {
+			t.Fatal("it was accepted")
+		}
+	}
+	must(t, os.Remove(name))
+	must(t, os.Rename(name+".away", name))
+	k.fill(2)
+	k.j.Kill()
+	k.reopen()
+	k.holds()
+	must(t, k.j.Close())
+}
+
+// An emptied file keeps its memory, which other readers see as nothing.
+func TestEmptiedFilesHoldNothing(t *testing.T) {
+	for name, window := range map[string]int64{"not in memory": 0, "in memory": 4096} {
+		t.Run(name, func(t *testing.T) {
+			sizes := journal.SmallSizes()
+			sizes.Window(window)
+			k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
+			for range 20 { // some of them behind the window
+				k.fill(10)
+				must(t, k.j.Flush(t.Context()))
+				for end := k.j.Ends(); end[0] >= 512 || end[1] >= 512; end = k.j.Ends() {
+					must(t, k.write("")) // the next take empties them
+					must(t, k.j.Flush(t.Context()))
+				}
+			}
+			all, err := journal.Read(k.opt.Path)
+			must(t, err)
+			if len(all) > 20 {
+				t.Errorf("%d batches are in emptied files", len(all))
+			}
+			k.j.Kill()
+			k.reopen()
+			k.holds()
+			if strings.Contains(k.log.String(), "cannot be read") {
+				t.Error(k.log.String())
+			}
+			must(t, k.j.Close())
+		})
+	}
+}
+
+// A file of nothing but zeros has nothing that anybody could lack.
+func TestZerosAreNotPending(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	for _, test := range []struct {
+		data []byte
+		want bool
+	}{{nil, false}, {make([]byte, 1<<17), false}, {append(make([]byte, 1<<17), 1), true}, {append([]byte{1}, make([]byte, 1<<17)...), true}} {
+		must(t, os.WriteFile(journal.Names(path)[1], test.data, 0o600))
+		if got, err := journal.Pending(path); err != nil || got != test.want {
+			t.Errorf("%d bytes: %v, %v", len(test.data), got, err)
+		}
+	}
 }

@@ -32,6 +32,9 @@ func (s *Sizes) WaitMost(n int) { s.waitMost = n }
 // FileMost sets fileMost.
 func (s *Sizes) FileMost(n int64) { s.fileMost = n }
 
+// Window sets window.
+func (s *Sizes) Window(n int64) { s.window = n }
+
 // WithSizes returns options with other sizes.
 func WithSizes(o Options, s Sizes) Options {
 	o.sizes = s
@@ -51,7 +54,7 @@ func (j *Journal) Kill() {
 	close(j.quit)
 	<-j.done
 	for _, f := range j.files {
-		_ = f.f.Close()
+		_ = f.close()
 	}
 }
 

@@ -23,16 +23,19 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // 
 // to whoever writes to the file: to the one who holds Journal.writing while it has its
 // turn, else to the one who takes.
 type file struct {
-	path string
-	f    *os.File
-	info fs.FileInfo // what f is
-	end  int64       // where the next frame goes
-	torn bool        // behind end there is something that was not accepted, and may look as if it was
+	path   string
+	f      *os.File
+	info   fs.FileInfo // what f is
+	room   int64       // bytes of a window; 0: it has none
+	window window      // nil until it is needed
+	end    int64       // where the next frame goes
+	torn   bool        // behind end there is something that was not accepted, and may look as if it was
+	spoilt bool        // something is missing before end: it is to be made anew
 }
 
 // openFile opens a file, or makes it. It follows no link, and takes nothing that
-// others may have written.
-func openFile(path string) (*file, error) {
+// others may have written. room is that of its window.
+func openFile(path string, room int64) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow, 0o600)
 	if err != nil {
 		if info, failed := os.Lstat(path); failed == nil && !info.Mode().IsRegular() {
@@ -55,7 +58,7 @@ func openFile(path string) (*file, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &file{path: path, f: f, info: info}, nil
+	return &file{path: path, f: f, info: info, room: room}, nil
 }
 
 func errIrregular(path string) error {
@@ -77,16 +80,31 @@ func (f *file) appendFrame(frame []byte, sync bool) error {
 	}
 	binary.LittleEndian.PutUint32(frame, uint32(len(content)))
 	binary.LittleEndian.PutUint32(frame[4:], crc32.Checksum(content, castagnoli))
-	_, err := f.f.WriteAt(frame, f.end)
+	err := f.put(frame)
 	if err == nil && sync {
 		err = syncData(f.f)
 	}
 	if err != nil {
-		f.torn = true
+		f.torn, f.spoilt = true, errors.Is(err, errFault)
 		_ = f.cut() // it is tried again before anything else is written
 		return explain(f.path, err)
 	}
 	return nil
+}
+
+// put writes a frame at the end: to memory where that is in the file.
+func (f *file) put(frame []byte) error {
+	end := f.end + int64(len(frame))
+	if f.window == nil && end <= f.room {
+		if f.window = openWindow(f.f, f.room); f.window == nil {
+			f.room = 0
+		}
+	}
+	if end <= int64(len(f.window)) {
+		return f.window.put(frame, f.end)
+	}
+	_, err := f.f.WriteAt(frame, f.end)
+	return err
 }
 
 // cut cuts off what was not accepted.
@@ -94,16 +112,33 @@ func (f *file) cut() error {
 	if !f.torn {
 		return nil
 	}
-	if err := f.f.Truncate(f.end); err != nil {
+	if err := f.truncate(f.end); err != nil {
 		return explain(f.path, err)
 	}
 	f.torn = false
 	return nil
 }
 
-// clear forgets all frames. end is for the caller to set.
-func (f *file) clear() error {
-	return explained(f.path, f.f.Truncate(0))
+// truncate makes the file shorter. What is no longer in it must not be in a window.
+func (f *file) truncate(size int64) error {
+	err := f.window.close()
+	f.window = nil
+	return errors.Join(err, f.f.Truncate(size))
+}
+
+// clear forgets all frames, of which the file has so many bytes. A window stays, and its
+// memory too. end is for the caller to set.
+func (f *file) clear(size int64) error {
+	if f.window != nil {
+		var err error
+		if most := int64(len(f.window)); size > most {
+			size, err = most, f.f.Truncate(most)
+		}
+		if err == nil && f.window.wipe(size) == nil {
+			return nil
+		}
+	}
+	return explained(f.path, f.truncate(0))
 }
 
 // wipe overwrites all frames, and returns when the disk has that. The space stays with
@@ -122,11 +157,18 @@ func (f *file) wipe(size int64) error {
 // remove closes the file and removes it, if it has its name.
 func (f *file) remove() error {
 	lost := f.lost()
-	err := f.f.Close() // first: not every system removes what is open
+	err := f.close() // first: not every system removes what is open
 	if err == nil && !lost {
 		err = os.Remove(f.path)
 	}
 	return explained(f.path, err)
+}
+
+// close closes the file. What is in it stays.
+func (f *file) close() error {
+	err := f.window.close()
+	f.window = nil
+	return errors.Join(err, f.f.Close())
 }
 
 // explained is explain, also of no error.

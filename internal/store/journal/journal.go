@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"durward"
+	"durward/internal/store/dirwatch"
 	"durward/ledger"
 )
 
@@ -38,13 +39,14 @@ type sizes struct {
 	turnAt      int64         // bytes of a file, after which the other has its turn
 	emptyAt     int64         // bytes after which a file is emptied, when nothing in it waits
 	fileMost    int64         // bytes of a file, after which nothing is accepted
+	window      int64         // bytes of a file that are in memory: whole pages
 	retryAfter  time.Duration // between attempts of the store when nobody writes
 }
 
 func usualSizes() sizes {
 	return sizes{
 		takeAfter: 20 * time.Millisecond, takeRecords: 1024, takeMost: 2048, waitMost: 8 << 20,
-		turnAt: 16 << 20, emptyAt: 256 << 10, fileMost: 256 << 20, retryAfter: time.Second,
+		turnAt: 16 << 20, emptyAt: 256 << 10, fileMost: 256 << 20, window: 1 << 20, retryAfter: time.Second,
 	}
 }
 
@@ -79,7 +81,8 @@ func (o *Options) check() error {
 // Close.
 type Journal struct {
 	opt   Options
-	aside []string // files of batches that the store could not take when it was opened
+	names *dirwatch.Dir // of the files
+	aside []string      // files of batches that the store could not take when it was opened
 
 	some   chan struct{} // has an element when something waits
 	hurry  chan struct{} // has one when it is to be taken at once
@@ -160,9 +163,9 @@ func (j *Journal) Write(ctx context.Context, b *ledger.Batch) error {
 		return err
 	}
 	j.frame = frameOf(j.frame, b)
-	i, err := j.place()
-	if err == nil {
-		err = j.files[i].appendFrame(j.frame, j.opt.Full)
+	i, err := j.append(j.frame)
+	if errors.Is(err, errFault) { // once more, to a file that is made anew
+		i, err = j.append(j.frame)
 	}
 	j.accept(entry{b, len(j.frame), i}, err)
 	if cap(j.frame) > frameKept {
@@ -171,9 +174,25 @@ func (j *Journal) Write(ctx context.Context, b *ledger.Batch) error {
 	return err
 }
 
+// append appends a frame to the file that it returns. writing is held.
+func (j *Journal) append(frame []byte) (file int, err error) {
+	if file, err = j.place(); err == nil {
+		err = j.files[file].appendFrame(frame, j.opt.Full)
+	}
+	return file, err
+}
+
 // frameOf returns the frame of a batch, in space.
 func frameOf(space []byte, b *ledger.Batch) []byte {
 	return b.AppendTo(append(space[:0], make([]byte, frameHead)...))
+}
+
+// room is how many bytes of a file are in memory: none if the disk has to have them.
+func (j *Journal) room() int64 {
+	if j.opt.Full {
+		return 0
+	}
+	return j.opt.sizes.window
 }
 
 // place returns the file that the next frame goes to. writing is held.
@@ -186,19 +205,26 @@ func (j *Journal) place() (int, error) {
 		j.active = 1 - j.active
 	}
 	j.mu.Unlock()
-	return j.active, j.mend()
+	if j.files[0].spoilt || j.files[1].spoilt {
+		return j.active, j.mend()
+	}
+	return j.active, j.names.Check(j.mend)
 }
 
-// mend makes files anew that have lost their names. writing is held.
+// mend makes files anew that have lost their names, or a part of what is in them.
+// writing is held.
 func (j *Journal) mend() error {
 	for i, f := range j.files {
-		if !f.lost() {
-			continue
+		what := "cut short"
+		if !f.spoilt {
+			if what = "removed"; !f.lost() {
+				continue
+			}
 		}
 		if err := j.remake(i); err != nil {
 			return err
 		}
-		j.opt.Log.Warn("a file of the ledger's journal was removed while the service was using it; it was made anew, and nothing is lost", "file", f.path)
+		j.opt.Log.Warn("a file of the ledger's journal was "+what+" while the service was using it; it was made anew, and nothing is lost", "file", f.path)
 	}
 	return nil
 }
@@ -206,20 +232,20 @@ func (j *Journal) mend() error {
 // remake makes a file anew, with what the store has not taken of it. writing is held.
 func (j *Journal) remake(i int) error {
 	old := j.files[i]
-	next, err := openFile(old.path)
+	next, err := openFile(old.path, j.room())
 	if err != nil {
 		return err
 	}
-	if err = next.clear(); err == nil {
+	if err = next.clear(0); err == nil {
 		err = j.copyTo(next, i)
 	}
 	if err != nil {
-		return errors.Join(err, next.f.Close())
+		return errors.Join(err, next.close())
 	}
 	j.mu.Lock()
 	j.files[i] = next
 	j.mu.Unlock()
-	_ = old.f.Close() // nobody needs it
+	_ = old.close() // nobody needs it
 	return nil
 }
 
@@ -411,8 +437,8 @@ func (j *Journal) end() error {
 		if err == nil {
 			err = f.remove()
 		} else {
-			_ = errors.Join(f.cut(), f.f.Close()) // what is in it is read again
+			_ = errors.Join(f.cut(), f.close()) // what is in it is read again
 		}
 	}
-	return errors.Join(err, j.opt.Store.Close())
+	return errors.Join(err, j.names.Close(), j.opt.Store.Close())
 }

@@ -1,15 +1,19 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"durward"
+	"durward/internal/store/dirwatch"
 	"durward/ledger"
 )
 
@@ -24,11 +28,38 @@ func Pending(path string) (bool, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, explain(name, err)
 		}
-		if err == nil && info.Size() > 0 {
+		if err != nil || info.Size() == 0 {
+			continue
+		}
+		switch some, err := holdsSome(name); {
+		case err != nil:
+			return false, explain(name, err)
+		case some:
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// holdsSome reports whether there is anything but zeros in a file.
+func holdsSome(name string) (bool, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	for buf := make([]byte, 1<<16); ; {
+		n, err := f.Read(buf)
+		if len(bytes.TrimLeft(buf[:n], "\x00")) > 0 {
+			return true, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
 }
 
 // Open opens a journal, and gives the store what it lacks. Errors are those of the store
@@ -41,12 +72,14 @@ func Open(ctx context.Context, opt Options) (*Journal, error) {
 	j := &Journal{
 		opt: opt, some: make(chan struct{}, 1), hurry: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 		open: map[durward.CallID]struct{}{}, tried: make(chan struct{}),
+		names: dirwatch.Open(filepath.Dir(opt.Path)),
 	}
 	err := j.begin(ctx)
 	if err != nil {
+		err = errors.Join(err, j.names.Close())
 		for _, f := range j.files {
 			if f != nil {
-				err = errors.Join(err, f.f.Close())
+				err = errors.Join(err, f.close())
 			}
 		}
 		return nil, err
@@ -61,7 +94,7 @@ const openMost = 1 << 30
 func (j *Journal) begin(ctx context.Context) error {
 	for i, name := range names(j.opt.Path) {
 		var err error
-		if j.files[i], err = openFile(name); err != nil {
+		if j.files[i], err = openFile(name, j.room()); err != nil {
 			return err
 		}
 	}
@@ -223,7 +256,7 @@ func (j *Journal) emptyAll(ctx context.Context, older []left) error {
 		return err
 	}
 	for _, l := range older {
-		if err := j.files[l.file].clear(); err != nil {
+		if err := j.files[l.file].clear(0); err != nil {
 			return err
 		}
 	}
@@ -244,11 +277,11 @@ func (j *Journal) setAside(l *left) error {
 			return durward.Errorf(durward.Conflict, "ledger",
 				"%s holds records that do not follow what is in %s, and cannot be kept aside as %s; move it away", f.path, j.opt.Path, name)
 		}
-		_ = f.f.Close() // nothing was written to it; not every system renames what is open
+		_ = f.close() // nothing was written to it; not every system renames what is open
 		if err := os.Rename(f.path, name); err != nil {
 			return explain(f.path, err)
 		}
-		next, err := openFile(f.path)
+		next, err := openFile(f.path, j.room())
 		if err != nil {
 			return err
 		}

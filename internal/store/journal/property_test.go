@@ -128,10 +128,15 @@ func (k *keeper) holds() {
 // TestAnything has anything happen to a journal in any order. What was accepted is in
 // the store after all, in order and once; what was refused is not, and nothing else.
 func TestAnything(t *testing.T) {
-	for name, full := range map[string]bool{"normal": false, "full": true} {
+	sizes := journal.SmallSizes()
+	windowed := sizes
+	windowed.Window(4096)
+	for name, opt := range map[string]journal.Options{
+		"normal": journal.WithSizes(journal.Options{}, sizes), "in memory": journal.WithSizes(journal.Options{}, windowed),
+		"full": journal.WithSizes(journal.Options{Full: true}, windowed),
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := smallDir(t)
-			opt := journal.WithSizes(journal.Options{Full: full}, journal.SmallSizes())
 			n := 0
 			rapid.Check(t, func(r *rapid.T) {
 				n++

@@ -78,7 +78,8 @@ func (j *Journal) take() {
 	}
 	if err == nil {
 		j.clean()
-	} else if j.writing.TryLock() { // whoever writes does it
+	}
+	if j.writing.TryLock() { // else whoever writes does it
 		if err := j.mend(); err != nil {
 			j.opt.Log.Error("a file of the ledger's journal was removed, and cannot be made anew yet", "error", err)
 		}
@@ -188,7 +189,7 @@ func (j *Journal) emptyOld() error {
 	if j.opt.Full {
 		err = f.wipe(size)
 	} else {
-		err = f.clear()
+		err = f.clear(size)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -213,7 +214,7 @@ func (j *Journal) emptyNow() error {
 		return nil
 	}
 	f := j.files[j.active]
-	err := f.clear()
+	err := f.clear(f.end)
 	if err == nil {
 		f.end = 0
 	}

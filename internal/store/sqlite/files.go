@@ -18,8 +18,10 @@ const (
 // Present reports whether the file is there and is the one that was opened: nil, or
 // what happened to it. It waits for nobody.
 func (d *DB) Present() error {
-	_, err := d.present()
-	return err
+	return d.dir.Check(func() error {
+		_, err := d.present()
+		return err
+	})
 }
 
 // watch looks whether the files at our paths are still those that are open, as they

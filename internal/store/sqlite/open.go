@@ -20,6 +20,7 @@ import (
 
 	"durward"
 	"durward/internal/private"
+	"durward/internal/store/dirwatch"
 	"durward/ledger"
 )
 
@@ -77,6 +78,7 @@ func (o *Options) check() error {
 type DB struct {
 	opt    Options
 	unlock func() error
+	dir    *dirwatch.Dir // that the file is in
 
 	mu     sync.Mutex // guards all below: one writes at a time
 	closed bool
@@ -116,7 +118,7 @@ func Open(ctx context.Context, opt Options) (*DB, error) {
 	if err != nil {
 		return nil, durward.Errorf(durward.KindOf(err), "ledger", "the ledger is in use by another process, or cannot be locked: %w", err)
 	}
-	d := &DB{opt: opt, unlock: unlock}
+	d := &DB{opt: opt, unlock: unlock, dir: dirwatch.Open(filepath.Dir(opt.Path))}
 	if err := d.begin(ctx); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -298,7 +300,7 @@ func (d *DB) Close() error {
 		all = errors.Join(all, d.copier.stop(), d.conn.close())
 		d.conn, d.copier = nil, nil
 	}
-	all = errors.Join(all, d.unlock())
+	all = errors.Join(all, d.dir.Close(), d.unlock())
 	if all != nil {
 		return d.explain(all)
 	}

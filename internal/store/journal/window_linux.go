@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openWindow returns the first size bytes of a file, which may be shorter; nil if the
+// file system cannot do that. The disk has room for them then: to run out of it later
+// would be a fault.
+func openWindow(f *os.File, size int64) (w window) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	_ = raw.Control(func(fd uintptr) { // it fails when f is closed, then there is no window either
+		for err = unix.EINTR; err == unix.EINTR; {
+			err = unix.Fallocate(int(fd), 0, 0, size)
+		}
+		if err == nil {
+			w, _ = unix.Mmap(int(fd), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		}
+	})
+	return w
+}
+
+// close gives the memory back. Nothing of w may be used any more.
+func (w window) close() error {
+	if w == nil {
+		return nil
+	}
+	return unix.Munmap(w)
+}
