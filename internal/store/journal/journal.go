@@ -46,7 +46,7 @@ type sizes struct {
 func usualSizes() sizes {
 	return sizes{
 		takeAfter: 20 * time.Millisecond, takeRecords: 1024, takeMost: 2048, waitMost: 8 << 20,
-		turnAt: 16 << 20, emptyAt: 256 << 10, fileMost: 256 << 20, window: 1 << 20, retryAfter: time.Second,
+		turnAt: 4 << 20, emptyAt: 256 << 10, fileMost: 256 << 20, window: 4 << 20, retryAfter: time.Second,
 	}
 }
 
