@@ -30,8 +30,8 @@ func main() {
 
 func bench() error {
 	var opt options
-	flag.IntVar(&opt.rounds, "rounds", 5, "rounds per cell")
-	flag.DurationVar(&opt.round, "round", 1500*time.Millisecond, "length of a round per path")
+	flag.IntVar(&opt.rounds, "rounds", 15, "rounds per cell")
+	flag.DurationVar(&opt.round, "round", 500*time.Millisecond, "length of a round per path")
 	flag.BoolVar(&opt.profile, "profile", false, "write CPU profiles of the gateway to bench/out")
 	flag.BoolVar(&opt.gate, "gate", true, "fail when a target is missed")
 	only := flag.String("only", "", "regular expression of the cells to run; default all")

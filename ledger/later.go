@@ -4,6 +4,6 @@ package ledger
 // its way: while the store takes nothing, or the queue is full, it is dropped. Calls
 // are not recorded this way.
 func (l *Ledger) Later(r Record) bool {
-	g, _, err := l.offer(l.normal(r), nil, false)
-	return g != nil && err == nil
+	p, err := l.offer(l.normal(r), nil, false)
+	return p.group != nil && err == nil
 }

@@ -19,7 +19,7 @@ type Ledger struct {
 	done chan struct{} // closed when the writer has ended
 	stop context.CancelFunc
 
-	timers, spaces sync.Pool // *time.Timer, *[]byte: for calls that begin
+	spaces sync.Pool // *[]byte: for calls that begin
 
 	mu      sync.Mutex // guards all below
 	pending *group     // what the next transaction takes
@@ -29,6 +29,7 @@ type Ledger struct {
 	failed  error     // why the store took nothing the last time; nil: it did
 	since   time.Time // of failed
 	head    Link      // the last committed
+	turn    turn      // of those who begin to wait now
 
 	doubtful *Batch // of the writer alone: whether it was committed is not known
 	space    []byte // of the writer alone: for the forms of records
@@ -46,6 +47,13 @@ type group struct {
 	urgent bool     // somebody waits for it: the writer was woken
 	done   bool     // over is closed, or about to be
 	left   []Record // outcomes of calls whose makers did not wait for it
+}
+
+// turn are those who begin to wait at about the same time, and so have waited too long
+// at about the same time: a timer for each of them would cost them a microsecond.
+type turn struct {
+	ends time.Time     // then the next begins
+	late chan struct{} // closed when they have waited too long
 }
 
 // newGroup returns a group for about so many records.
@@ -173,36 +181,48 @@ var (
 
 // add puts a record on the way and waits for it.
 func (l *Ledger) add(ctx context.Context, r Record, body *Body) error {
-	timer, _ := l.timers.Get().(*time.Timer)
-	if timer == nil {
-		timer = time.NewTimer(l.opt.Wait)
-	} else {
-		timer.Reset(l.opt.Wait)
-	}
-	defer func() {
-		timer.Stop() // also of what it may have sent
-		l.timers.Put(timer)
-	}()
+	var late <-chan struct{}
 	for {
-		g, full, err := l.offer(r, body, true)
+		p, err := l.offer(r, body, true)
 		if err != nil {
 			return refusal(r, err)
 		}
-		wait := full
-		if g != nil {
-			wait = g.over
+		if late == nil {
+			late = p.late
 		}
 		select {
-		case <-wait:
-			if g != nil {
-				return refusal(r, g.err)
+		case <-p.over:
+			if p.group != nil {
+				return refusal(r, p.group.err)
 			}
 		case <-ctx.Done():
-			return l.leave(g, r, durward.StatusCancelled, refusal(r, errLeft))
-		case <-timer.C:
-			return l.leave(g, r, durward.StatusError, late(r, l.opt.Wait, l.why()))
+			return l.leave(p.group, r, durward.StatusCancelled, refusal(r, errLeft))
+		case <-late:
+			return l.leave(p.group, r, durward.StatusError, tooLate(r, l.opt.Wait, l.why()))
 		}
 	}
+}
+
+// place is where a record was put, and what who put it there waits for.
+type place struct {
+	group *group          // nil: there is no room
+	over  <-chan struct{} // closed when the group was written or refused, or when there is room
+	late  <-chan struct{} // closed when that was waited for too long
+}
+
+// turns is how many turns begin while one waits: who waits does so for Options.Wait,
+// and at most so much of it longer.
+const turns = 8
+
+// late returns what is closed when who begins to wait now has done so for too long.
+// mu is held.
+func (l *Ledger) late() <-chan struct{} {
+	if now := time.Now(); now.After(l.turn.ends) {
+		length, late := l.opt.Wait/turns, make(chan struct{})
+		l.turn = turn{now.Add(length), late}
+		time.AfterFunc(l.opt.Wait+length, func() { close(late) })
+	}
+	return l.turn.late
 }
 
 // leave gives up waiting for a record. One that waits as well is taken back. For an
@@ -242,24 +262,29 @@ func (l *Ledger) why() string {
 	return "more is recorded than the store can take (limits.ledger_queue)"
 }
 
-// offer adds a record to the pending group; or returns what to wait for, when the
-// queue is full.
-func (l *Ledger) offer(r Record, body *Body, urgent bool) (g *group, full <-chan struct{}, err error) {
+// offer adds a record to the pending group, unless there is no room. What somebody waits
+// for is urgent.
+func (l *Ledger) offer(r Record, body *Body, urgent bool) (p place, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if urgent {
+		p.late = l.late()
+	}
 	switch {
 	case l.closed:
-		return nil, nil, errClosed
+		return p, errClosed
 	case l.failed != nil:
-		return nil, nil, l.failed
+		return p, l.failed
 	case len(l.pending.records) >= l.opt.Queue:
 		if l.pending.taken == nil {
 			l.pending.taken = make(chan struct{})
 		}
-		return nil, l.pending.taken, nil
+		p.over = l.pending.taken
+		return p, nil
 	}
 	l.put(r, body, urgent)
-	return l.pending, nil, nil
+	p.group, p.over = l.pending, l.pending.over
+	return p, nil
 }
 
 // push adds a record that must not be refused; nil when nobody writes any more.

@@ -94,8 +94,8 @@ func TestTheQueueIsBounded(t *testing.T) {
 				t.Errorf("who waited got: %v", err)
 			}
 		}
-		if time.Since(begun) != wait {
-			t.Errorf("they waited %s", time.Since(begun))
+		if waited := time.Since(begun); waited < wait || waited > wait*9/8 {
+			t.Errorf("they waited %s", waited)
 		}
 		record(aCall()) // there is room again, of those who left
 		record(aCall())

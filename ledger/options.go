@@ -21,7 +21,7 @@ type Options struct {
 	Redact func([]byte) []byte
 
 	Queue    int           // limits.ledger_queue: records that wait to be written; default 8,192
-	Wait     time.Duration // limits.ledger_wait: how long a call waits for room, or for the store; default 5 s
+	Wait     time.Duration // limits.ledger_wait: how long a call waits for room, or for the store, and at most an eighth longer; default 5 s
 	BodyMost int           // limits.ledger_body: bytes kept of one body; default 10 MiB
 
 	Log *slog.Logger // default: discard

@@ -17,8 +17,8 @@ func refusal(r Record, cause error) error {
 	return durward.Errorf(durward.Unavailable, "ledger", "%s: %w", notRecorded(r, ""), bare(cause))
 }
 
-// late is refusal of what waited too long.
-func late(r Record, wait time.Duration, why string) error {
+// tooLate is refusal of what waited too long.
+func tooLate(r Record, wait time.Duration, why string) error {
 	return durward.Errorf(durward.Unavailable, "ledger", "%s: %s; see: durward status", notRecorded(r, fmt.Sprintf(" within %s (limits.ledger_wait)", wait)), why)
 }
 
