@@ -23,4 +23,10 @@
 // file was damaged, and is kept aside, like one whose batches do not follow what the
 // store has. A write that failed is cut off before anything else is written, and a file
 // that lost its name is made anew with what the store has not taken of it.
+//
+// On Linux the beginning of a file is in memory, unless a loss of power must be outlasted:
+// a batch that is copied there is in the file, for every process and after a kill as
+// well, and no system call is needed. The room on the disk is taken in advance. When the
+// file is cut short meanwhile, or its disk gives errors, the copying fails, and the file
+// is made anew.
 package journal

@@ -47,7 +47,7 @@ func holdsSome(name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close()
 	for buf := make([]byte, 1<<16); ; {
 		n, err := f.Read(buf)
 		if len(bytes.TrimLeft(buf[:n], "\x00")) > 0 {

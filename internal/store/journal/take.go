@@ -79,9 +79,9 @@ func (j *Journal) take() {
 	if err == nil {
 		j.clean()
 	}
-	if j.writing.TryLock() { // else whoever writes does it
+	if j.writing.TryLock() { // else whoever writes does it, where the directory tells
 		if err := j.mend(); err != nil {
-			j.opt.Log.Error("a file of the ledger's journal was removed, and cannot be made anew yet", "error", err)
+			j.opt.Log.Error("a file of the ledger's journal was removed or cut short, and cannot be made anew yet", "error", err)
 		}
 		j.writing.Unlock()
 	}
