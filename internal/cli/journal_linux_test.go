@@ -7,17 +7,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"durward"
 	"durward/internal/cli"
 	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
+	"durward/internal/testkit/unprivileged"
 	"durward/ledger"
 )
 
@@ -127,7 +125,7 @@ func TestJournalOfACopyThatIsReadOnly(t *testing.T) {
 	ownPaths(t)
 	dir := filepath.Join(t.TempDir(), "d")
 	path := killedLedger(t, dir, 5, 7)
-	asOwner(t, func() {
+	unprivileged.Run(t, func() {
 		setMode(t, dir, 0o500)
 		status, out, errs := durwardSays(t, "ledger", "export", "--file", path)
 		if status == 0 || out != "" || !strings.Contains(errs, "hint") || !strings.Contains(errs, "journal") {
@@ -190,32 +188,4 @@ func TestJournalOfALedgerInUse(t *testing.T) {
 	if status, out, errs := durwardSays(t, "ledger", "export", "--file", path); status != 0 || !strings.Contains(out, "tool11") {
 		t.Errorf("%d: %s%s", status, out, errs)
 	}
-}
-
-// asOwner runs f as a user whose rights are those of the files' modes: root without
-// its privileges.
-func asOwner(t *testing.T, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		f()
-		return
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var all, some [2]unix.CapUserData
-	if err := unix.Capget(&header, &all[0]); err != nil {
-		t.Fatal(err)
-	}
-	some = all
-	some[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
-	if err := unix.Capset(&header, &some[0]); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := unix.Capset(&header, &all[0]); err != nil {
-			t.Fatal(err)
-		}
-	}()
-	f()
 }

@@ -21,6 +21,7 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/testkit/smalldisk"
 	"durward/test/kill/rig"
 )
 
@@ -52,7 +53,7 @@ func TestFaultsOfTheLedger(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, nil, nil)
 			if f.small {
-				mount(t, filepath.Dir(s.State), 8<<20)
+				smalldisk.Mount(t, filepath.Dir(s.State), 8<<20)
 			}
 			s.up()
 			busy, rest := context.WithCancel(t.Context())
@@ -184,44 +185,9 @@ func (s *stage) concluded(r *rig.Records, ids []string) {
 	}
 }
 
-// mount mounts a small file system at dir. Who may not do that cannot run this test,
-// and hears so.
-func mount(t *testing.T, dir string, size int) {
-	t.Helper()
-	if err := unix.Mount("durward-kill-test", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", size)); err != nil {
-		t.Fatalf("a small file system is needed, and only root may mount one (run this test as root, or in unshare -rm): %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 // fill fills the file system of the state directory.
-func fill(s *stage) func() { return fillAt(s, filepath.Join(filepath.Dir(s.State), "filler")) }
-
-// fillAt fills the file system of a new file to the last byte.
-func fillAt(s *stage, path string) func() {
-	f, err := os.Create(path)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for size := 1 << 20; size > 0; { // down to single bytes
-		if _, err := f.Write(make([]byte, size)); errors.Is(err, unix.ENOSPC) {
-			size /= 2
-		} else if err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	if err := f.Close(); err != nil {
-		s.t.Fatal(err)
-	}
-	return func() {
-		if err := os.Remove(path); err != nil {
-			s.t.Error(err)
-		}
-	}
+func fill(s *stage) func() {
+	return smalldisk.Fill(s.t, filepath.Join(filepath.Dir(s.State), "filler"))
 }
 
 // lock locks the file as another program that uses SQLite would.

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"durward/internal/testkit/smalldisk"
 	"durward/test/kill/rig"
 )
 
@@ -34,7 +33,7 @@ func TestNoStartWithoutTheLedger(t *testing.T) {
 			if err := os.MkdirAll(dir, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			mount(t, dir, 4<<20)
+			smalldisk.Mount(t, dir, 4<<20)
 			s.up()
 			for range 20 {
 				if a, _ := s.call(s.modern, "web", "work", `"bytes":3000`); !a.OK() {
@@ -83,18 +82,13 @@ func (s *stage) failsToStart() string {
 // readOnly makes the file system of the ledger read-only.
 func readOnly(s *stage) func() {
 	dir := filepath.Dir(s.Ledger())
-	remount := func(flags uintptr) {
-		if err := unix.Mount("durward-kill-test", dir, "tmpfs", unix.MS_REMOUNT|flags, ""); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	remount(unix.MS_RDONLY)
-	return func() { remount(0) }
+	smalldisk.SetReadOnly(s.t, dir, true)
+	return func() { smalldisk.SetReadOnly(s.t, dir, false) }
 }
 
 // fillLedger fills the file system of the ledger.
 func fillLedger(s *stage) func() {
-	return fillAt(s, filepath.Join(filepath.Dir(s.Ledger()), "filler"))
+	return smalldisk.Fill(s.t, filepath.Join(filepath.Dir(s.Ledger()), "filler"))
 }
 
 // otherFile puts a file of something else in place of the ledger.

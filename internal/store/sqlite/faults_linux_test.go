@@ -1,11 +1,9 @@
 package sqlite_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +12,8 @@ import (
 
 	"durward"
 	"durward/internal/store/sqlite"
+	"durward/internal/testkit/smalldisk"
+	"durward/internal/testkit/unprivileged"
 )
 
 func moreFaults() []fault {
@@ -34,8 +34,7 @@ func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
-	must(t, unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", diskSize)))
-	t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	smalldisk.Mount(t, dir, diskSize)
 	return dir
 }
 
@@ -59,23 +58,7 @@ func diskFull(t *testing.T, path string) func() {
 // diskFilled leaves no room at all.
 func diskFilled(t *testing.T, path string) func() {
 	t.Helper()
-	ballast := filepath.Join(filepath.Dir(path), "ballast")
-	f, err := os.Create(ballast)
-	must(t, err)
-	for block := make([]byte, pageSize); err == nil; {
-		_, err = f.Write(block)
-	}
-	if pe := new(os.PathError); !asPathError(err, &pe) || pe.Err != syscall.ENOSPC { //nolint:errorlint // the number itself
-		t.Fatal(err)
-	}
-	must(t, f.Close())
-	return func() { must(t, os.Remove(ballast)) }
-}
-
-func asPathError(err error, to **os.PathError) bool {
-	pe, ok := err.(*os.PathError) //nolint:errorlint // as os.File returns it
-	*to = pe
-	return ok
+	return smalldisk.Fill(t, filepath.Join(filepath.Dir(path), "ballast"))
 }
 
 // apart reports whether this process may mount what it likes without anybody seeing
@@ -104,26 +87,6 @@ func apart(t *testing.T) bool {
 	return false
 }
 
-// asOwner runs f as a user whose rights are those of the files' modes: root without
-// its privileges.
-func asOwner(t *testing.T, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		f()
-		return
-	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var all, some [2]unix.CapUserData
-	must(t, unix.Capget(&header, &all[0]))
-	some = all
-	some[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
-	must(t, unix.Capset(&header, &some[0]))
-	defer func() { must(t, unix.Capset(&header, &all[0])) }()
-	f()
-}
-
 // A ledger in a place where nothing may be written is refused, and is taken when it
 // may be again. One that is open goes on.
 func TestReadOnly(t *testing.T) {
@@ -139,7 +102,7 @@ func TestReadOnly(t *testing.T) {
 				must(t, os.Chmod(path, fileMode))
 				must(t, os.Chmod(dir, dirMode))
 			}
-			asOwner(t, func() {
+			unprivileged.Run(t, func() {
 				set(modes.dir, modes.file)
 				h.fill(10) // what is open stays open
 				set(0o700, 0o600)
@@ -183,11 +146,11 @@ func readOnlyDisk(t *testing.T, open openWith) {
 	h := newHandWith(t, path, open)
 	h.fill(10)
 	must(t, h.to.Close())
-	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	smalldisk.SetReadOnly(t, dir, true)
 	if _, _, err := open(t.Context(), path); durward.KindOf(err) != durward.Unavailable || !strings.Contains(err.Error(), path) {
 		t.Errorf("opened: %v", err)
 	}
-	must(t, unix.Mount("", dir, "", unix.MS_REMOUNT, ""))
+	smalldisk.SetReadOnly(t, dir, false)
 	h.check()
 	h.fill(10)
 }
