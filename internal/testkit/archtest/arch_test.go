@@ -75,7 +75,7 @@ func owners() map[string][]string {
 		"go.opentelemetry.io/":            {"internal/telemetry"},
 		"google.golang.org/protobuf":      {"internal/telemetry/otlp"},
 		"github.com/google/jsonschema-go": {"internal/config", "internal/control", "internal/cli"},
-		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/private", "internal/cli"},
+		"golang.org/x/sys":                {"internal/launch", "internal/identity", "internal/private", "internal/cli", "internal/store"},
 	}
 }
 
