@@ -51,7 +51,7 @@ type KeepOptions struct {
 	// cannot be investigated.
 	Damaged bool
 
-	Progress Progress         // of each removal; default: nobody
+	Progress Progress         // of each look for what may be removed, and of each removal; default: nobody
 	Now      func() time.Time // default: time.Now
 	Log      *slog.Logger     // default: discard
 }

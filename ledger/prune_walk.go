@@ -30,10 +30,12 @@ type pruneWalk struct {
 	chain chain
 	seen  uint64
 	upTo  Link // the last that may be removed; zero: none may
+	begin time.Time
+	meter *meter
 }
 
 func (k *keeping) walk(ctx context.Context, l limits) (*pruneWalk, error) {
-	w := &pruneWalk{limits: l, now: k.now, most: k.opt.Checkpoints.Newest().Seq, damaged: k.opt.Damaged, chain: chain{last: l.after.link()}}
+	w := &pruneWalk{limits: l, now: k.now, most: k.opt.Checkpoints.Newest().Seq, damaged: k.opt.Damaged, chain: chain{last: l.after.link()}, meter: newMeter(k.opt.Progress, 0)}
 	if l.calls {
 		open, err := k.opt.Store.Open(ctx, openedAtOnce)
 		if err != nil {
@@ -101,10 +103,25 @@ func (w *pruneWalk) link(l Link, records []Record) error {
 		return err
 	}
 	w.seen++
+	w.tell(l.At)
 	if l.At.Before(w.before) && l.Hash != [32]byte{} { // of a link that is not there only the number is known
 		w.upTo = l
 	}
 	return nil
+}
+
+// tell tells how far it is: of the links, or else of the time, since nobody knows how
+// many were written in it.
+func (w *pruneWalk) tell(at time.Time) {
+	if w.seen == 1 {
+		w.begin = at
+	}
+	if w.links > 0 {
+		w.meter.set(int64(w.seen), int64(w.links)) //nolint:gosec // counts of rows fit
+		return
+	}
+	of := w.before.Sub(w.begin).Milliseconds()
+	w.meter.set(min(at.Sub(w.begin).Milliseconds(), of), of)
 }
 
 // check refuses to remove what is not as it was written.

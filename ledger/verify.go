@@ -22,7 +22,9 @@ type VerifyOptions struct {
 	// or one that was kept elsewhere. Rotations lead from each key to the others.
 	Verifiers []string
 
-	Progress Progress // default: nobody
+	// Progress is told of links and bodies. It knows the end if there are checkpoints,
+	// or if the Auditor can tell the last link as [Store.Head] does. Default: nobody.
+	Progress Progress
 }
 
 // ErrDamaged is in the chain of an error of a store that holds something no store
@@ -139,11 +141,7 @@ func newVerification(a Auditor, opt VerifyOptions, began time.Time) (*verificati
 		}
 	}
 	slices.SortStableFunc(v.anchors, func(a, b anchor) int { return cmp.Compare(a.Seq, b.Seq) })
-	of := int64(0)
-	if n := len(v.anchors); n > 0 {
-		of = int64(v.anchors[n-1].Seq - min(v.cut.Seq, v.anchors[n-1].Seq)) //nolint:gosec // counts of rows fit
-	}
-	v.meter = newMeter(opt.Progress, of)
+	v.meter = newMeter(opt.Progress, 0)
 	return v, nil
 }
 

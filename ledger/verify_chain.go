@@ -102,6 +102,7 @@ func (k Kind) String() string {
 type linkWalk struct {
 	*verification
 	chain  chain
+	begin  uint64 // the first link that is there
 	pairs  *pairs
 	next   int    // of anchors
 	good   uint64 // the last link at which an anchor agreed
@@ -123,6 +124,7 @@ func (v *verification) links(ctx context.Context) error {
 	}
 	err := v.store.Links(ctx, 0, w.first)
 	if errors.Is(err, errEnough) {
+		v.meter.of = v.expected(ctx, max(w.begin, v.cut.Seq+1))
 		err = v.store.Links(ctx, v.cut.Seq+1, w.link)
 	}
 	if err != nil {
@@ -138,6 +140,7 @@ func (v *verification) links(ctx context.Context) error {
 
 // first looks at the first link that is there.
 func (w *linkWalk) first(l Link, _ []Record) error {
+	w.begin = l.Seq
 	if l.Seq <= w.cut.Seq {
 		w.report.add(Finding{Verdict: VerdictOK, From: l.Seq, To: w.cut.Seq, Message: "these were to be removed and are still there: pruning was interrupted, and goes on by itself or with durward ledger prune"})
 	}

@@ -131,12 +131,24 @@ func sendLogs(ctx context.Context, a *archive, filter ledger.Filter, opt ledgerE
 	if err != nil {
 		return err
 	}
+	of := expected(ctx, a, filter)
 	taken, err := otlp.ExportLogs(ctx, otlp.ExportOptions{
 		Endpoint: otlp.Endpoint{URL: opt.endpoint, Headers: headers}, Resource: otlp.Resource{Version: Version(), Instance: a.path},
 		Redact: func(text []byte) []byte { return text }, Content: opt.content,
-		Progress: func(rows int64) { b.tell(rows, 0) },
+		Progress: func(rows int64) { b.tell(rows, of) },
 	}, calls(ctx, a, filter))
 	return interrupted(ctx, withHint(err, "the collector took %d calls; whoever sends them again sends those twice", taken), fmt.Sprintf("the collector took %d calls", taken))
+}
+
+// expected is how many calls a filter chooses; 0 if that cannot be told, as it is only
+// for show.
+func expected(ctx context.Context, r ledger.Reader, filter ledger.Filter) int64 {
+	filter.Cursor, filter.Limit = "", 0
+	stats, err := r.Stats(ctx, filter)
+	if err != nil {
+		return 0
+	}
+	return stats.Calls
 }
 
 // otlpHeaders reads Name=value, with commas between them. The error quotes no value.

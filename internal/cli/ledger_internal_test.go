@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -98,8 +99,16 @@ func TestProgressInLines(t *testing.T) {
 	}
 	b.last = time.Time{}
 	b.tell(7, 0)
+	for _, done := range []int64{100, 0, 9} { // the next part of a task begins anew
+		b.last = time.Time{}
+		b.tell(done, 100)
+	}
 	b.end()
-	if want := "durward: verifying: 5 %\ndurward: verifying: 25 %\ndurward: verifying: 31 %\ndurward: verifying: 7\n"; out.String() != want {
+	want := ""
+	for _, share := range []string{"5 %", "25 %", "31 %", "7", "100 %", "0 %"} {
+		want += "durward: verifying: " + share + "\n"
+	}
+	if out.String() != want {
 		t.Errorf("%q", out.String())
 	}
 }
@@ -113,6 +122,28 @@ func TestProgressAsABar(t *testing.T) {
 	full, half := strings.Repeat("█", barWidth), strings.Repeat("█", barWidth/2)+strings.Repeat("░", barWidth/2)
 	if want := "\r\x1b[Kcopying  " + half + "  50 %\r\x1b[Kcopying  " + full + "  100 %\r\x1b[K"; out.String() != want {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// A damaged file can make a task say anything of how far it is.
+func TestProgressThatCannotBe(t *testing.T) {
+	for _, tt := range []struct {
+		done, of int64
+		want     string
+	}{
+		{-1, 2, "0 %"}, {math.MinInt64, math.MaxInt64, "0 %"}, {math.MaxInt64, math.MaxInt64, "100 %"}, {math.MaxInt64, 1, "100 %"},
+		{math.MaxInt64 / 2, math.MaxInt64, "49 %"}, {1 << 49, 1 << 50, "50 %"}, {1<<50 + 1, 1<<51 + 2, "50 %"}, {18, math.MaxInt64, "0 %"},
+		{5, -1, "5"}, {29, 100, "29 %"},
+	} {
+		var out bytes.Buffer
+		b := &bar{out: &out, what: "verifying", terminal: true}
+		b.tell(tt.done, tt.of)
+		text, ok := strings.CutSuffix(out.String(), "  "+tt.want)
+		if n := strings.Count(text, "█") + strings.Count(text, "░"); !ok || tt.of > 0 && n != barWidth {
+			t.Errorf("%d of %d: %q", tt.done, tt.of, out.String())
+		}
+		b.terminal = false
+		b.tell(tt.done, tt.of) // in lines
 	}
 }
 

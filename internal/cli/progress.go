@@ -24,17 +24,20 @@ func newBar(std Streams, what string) *bar {
 	return &bar{out: std.Err, what: what, terminal: isTerminal(std.Err), last: time.Now(), tenths: -1}
 }
 
-// tell is told how far it is; of may be 0 for unknown.
+// tell is told how far it is; of may be 0 for unknown. The numbers can be those of a
+// damaged file.
 func (b *bar) tell(done, of int64) {
 	if b.terminal {
 		_, _ = io.WriteString(b.out, "\r\x1b[K"+b.text(done, of)) // nobody depends on it
 		return
 	}
-	if now := time.Now(); now.Sub(b.last) >= lineEvery && (of <= 0 || done*10/of > b.tenths) {
-		b.last = now
-		if of > 0 {
-			b.tenths = done * 10 / of
-		}
+	tenths := int64(-1)
+	if of > 0 {
+		tenths = part(done, of, 10)
+	}
+	// Less than before is worth a line, too: the next part of the task began.
+	if now := time.Now(); now.Sub(b.last) >= lineEvery && (of <= 0 || tenths != b.tenths) {
+		b.last, b.tenths = now, tenths
 		_, _ = fmt.Fprintf(b.out, "durward: %s: %s\n", b.what, share(done, of))
 	}
 }
@@ -45,7 +48,7 @@ func (b *bar) text(done, of int64) string {
 	if of <= 0 {
 		return b.what + "  " + share(done, of)
 	}
-	full := int(min(barWidth, done*barWidth/of))
+	full := int(part(done, of, barWidth))
 	return b.what + "  " + strings.Repeat("█", full) + strings.Repeat("░", barWidth-full) + "  " + share(done, of)
 }
 
@@ -53,7 +56,15 @@ func share(done, of int64) string {
 	if of <= 0 {
 		return fmt.Sprintf("%d", done)
 	}
-	return fmt.Sprintf("%d %%", min(100, done*100/of))
+	return fmt.Sprintf("%d %%", part(done, of, 100))
+}
+
+// part is how many parts of the whole are done: 0 to parts, which are few.
+func part(done, of, parts int64) int64 {
+	if of > 1<<50 {
+		done, of = done>>13, of>>13 // what is multiplied must fit
+	}
+	return min(max(done, 0), of) * parts / of
 }
 
 // end takes the bar away.
