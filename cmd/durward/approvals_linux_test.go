@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 const asksAboutEchoes = `version: 1
@@ -54,50 +51,29 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 			t.Fatal("the service did not come up")
 		}
 	}
-	person, program := terminal(t)
-	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}); err != nil { // without a size nothing is shown
-		t.Fatal(err)
-	}
-	screen := command("approvals")
-	screen.Stdin, screen.Stdout, screen.Stderr = program, program, program
-	screen.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := screen.Start(); err != nil {
-		t.Fatal(err)
-	}
-	guard := time.AfterFunc(time.Minute, func() { _ = screen.Process.Kill() }) // a test that hangs tells nothing
-	defer guard.Stop()
-	var seen bytes.Buffer
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		_, _ = io.Copy(&seen, person) // until nobody has the other side open
-	}()
+	screen := atTerminal(t, 30, 100, command("approvals"))
 	typed := make(chan string, 1)
-	over := make(chan struct{})
 	go func() {
-		typed <- callUntilApproved(command, person)
+		typed <- callUntilApproved(command, screen)
 		for tick := time.NewTicker(100 * time.Millisecond); ; {
-			_, _ = person.WriteString("q") // the screen is waited for
+			_ = screen.press("q") // the screen is waited for
 			select {
 			case <-tick.C:
-			case <-over:
+			case <-screen.left:
 				tick.Stop()
 				return
 			}
 		}
 	}()
-	_ = screen.Wait() // its state is looked at
-	close(over)
-	_ = program.Close() // which ends the reading
-	<-read
-	if out := <-typed; !screen.ProcessState.Success() || out != "yes" || !strings.Contains(seen.String(), "nothing waits") || !strings.Contains(seen.String(), "\a") { // it rings, too
-		t.Errorf("%v, %q, seen: %q", screen.ProcessState, out, seen.String())
+	seen := screen.end()
+	if out := <-typed; !screen.cmd.ProcessState.Success() || out != "yes" || !strings.Contains(seen, "nothing waits") || !strings.Contains(seen, "\a") { // it rings, too
+		t.Errorf("%v, %q, seen: %q", screen.cmd.ProcessState, out, seen)
 	}
 }
 
 // callUntilApproved calls until the screen is open and the call waits, while somebody
 // presses a: what only just came up is not answered.
-func callUntilApproved(command func(...string) *exec.Cmd, person *os.File) string {
+func callUntilApproved(command func(...string) *exec.Cmd, screen *terminal) string {
 	over := make(chan string, 1)
 	go func() {
 		var last []byte
@@ -116,7 +92,7 @@ func callUntilApproved(command func(...string) *exec.Cmd, person *os.File) strin
 		case out := <-over:
 			return out
 		case <-tick.C:
-			_, _ = person.WriteString("a") // the screen is waited for
+			_ = screen.press("a") // the screen is waited for
 		}
 	}
 }

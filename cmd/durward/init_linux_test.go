@@ -5,11 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // initAtTerminal runs durward init at a terminal, where somebody types keys, each when
@@ -17,50 +13,20 @@ import (
 func initAtTerminal(t *testing.T, keys string, args ...string) (cmd *exec.Cmd, seen, file string) {
 	t.Helper()
 	bin, home := buildDurward(t), t.TempDir()
-	person, program := terminal(t)
-	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 120}); err != nil { // without a size nothing is shown
-		t.Fatal(err)
-	}
 	file = filepath.Join(home, "config", "durward", "durward.yaml")
 	cmd = exec.Command(bin, append([]string{"init"}, args...)...)
 	cmd.Env = append(homeEnv(home), "TERM=xterm-256color")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	guard := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() }) // a test that hangs tells nothing
-	defer guard.Stop()
-	var text strings.Builder
-	parts := make(chan string, 1000)
-	go func() {
-		defer close(parts)
-		data := make([]byte, 4096)
-		for {
-			n, err := person.Read(data) // until nobody has the other side open
-			if err != nil {
-				return
-			}
-			parts <- string(data[:n])
-		}
-	}()
-	for part := range parts { // the form is there
-		if text.WriteString(part); strings.Contains(text.String(), "Who uses") && strings.HasSuffix(part, "select\x1b[m") {
-			break
-		}
-	}
+	screen := atTerminal(t, 40, 120, cmd)
+	screen.await("the form", func(shown string) bool {
+		return strings.Contains(shown, "Who uses") && strings.HasSuffix(shown, "select\x1b[m")
+	})
 	for _, key := range strings.Split(keys, "") {
-		if _, err := person.WriteString(key); err != nil {
+		if err := screen.press(key); err != nil {
 			t.Fatal(err)
 		}
-		text.WriteString(<-parts) // and it is there again, changed
+		screen.await("the form, changed,", func(shown string) bool { return shown != "" })
 	}
-	_ = cmd.Wait() // its state is looked at
-	_ = program.Close()
-	for part := range parts {
-		text.WriteString(part)
-	}
-	return cmd, text.String(), file
+	return cmd, screen.end(), file
 }
 
 // Three questions at a terminal, answered with keys, write a policy that is sound.

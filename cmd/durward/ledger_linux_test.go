@@ -8,22 +8,12 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
 
 // onTerminal runs a command on a terminal of some width and returns what a person sees.
 func onTerminal(t *testing.T, width uint16, cmd *exec.Cmd) string {
 	t.Helper()
-	person, program := terminal(t)
-	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: width}); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return answer(t, person, cmd, nil)
+	return atTerminal(t, 40, width, cmd).end()
 }
 
 // What agents and servers wrote cannot steer the terminal of who looks at it, and

@@ -1,12 +1,12 @@
 package main_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -14,8 +14,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal opens a pseudo-terminal: what a person sees, and what a program has.
-func terminal(t *testing.T) (person, program *os.File) {
+// terminal is a command that runs at a pseudo-terminal, and the person before it.
+type terminal struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	person *os.File
+	left   chan struct{} // closed when the command has ended and all it showed was seen
+	echoes bool          // what is typed was shown again when the command had ended; to be read when left is closed
+
+	mu   sync.Mutex // guards all below
+	more sync.Cond
+	seen []byte
+	from int // await looks at what is seen from here on
+	gone bool
+}
+
+// patience is how long a command may take at a terminal.
+const patience = time.Minute
+
+// atTerminal starts a command at a terminal of some size. It is killed when it takes
+// longer than patience: a test that hangs tells nothing.
+func atTerminal(t *testing.T, rows, columns uint16, cmd *exec.Cmd) *terminal {
+	t.Helper()
+	person, program := openTerminal(t)
+	if err := unix.IoctlSetWinsize(int(program.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil { // without a size nothing is shown
+		t.Fatal(err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := &terminal{t: t, cmd: cmd, person: person, left: make(chan struct{})}
+	s.more.L = &s.mu
+	guard := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it may have ended
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		s.watch()
+	}()
+	go func() {
+		defer close(s.left)
+		_ = cmd.Wait() // whoever ran it looks at its state
+		guard.Stop()
+		is, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
+		s.echoes = err == nil && is.Lflag&unix.ECHO != 0
+		_ = program.Close() // which ends the watching
+		<-watched
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it has ended, unless the test failed
+		<-s.left
+	})
+	return s
+}
+
+// openTerminal opens a pseudo-terminal: what a person sees, and what a program has.
+func openTerminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -38,44 +93,63 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// answer types each answer when its question is seen, and returns all that was seen.
-func answer(t *testing.T, person *os.File, cmd *exec.Cmd, answers [][2]string) string {
-	t.Helper()
-	var seen bytes.Buffer
+// watch sees what is shown until nobody has the other side open.
+func (s *terminal) watch() {
 	data := make([]byte, 4096)
-	for _, a := range answers {
-		from := seen.Len()
-		for !strings.Contains(seen.String()[from:], a[0]) {
-			n, err := person.Read(data)
-			if err != nil {
-				t.Fatalf("%v: %q was not asked; seen: %q", err, a[0], seen.String())
-			}
-			seen.Write(data[:n])
-		}
-		if _, err := person.WriteString(a[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_ = cmd.Wait() // the caller looks at its state
-	for {          // what is left: the program's side is open here, so that this does not fail
-		if err := ready(person); err != nil {
-			return seen.String()
-		}
-		n, err := person.Read(data)
+	for {
+		n, err := s.person.Read(data)
+		s.mu.Lock()
+		s.seen = append(s.seen, data[:n]...)
+		s.gone = err != nil
+		s.more.Broadcast()
+		s.mu.Unlock()
 		if err != nil {
-			return seen.String()
+			return
 		}
-		seen.Write(data[:n])
 	}
 }
 
-// ready reports whether something can be read at once.
-func ready(f *os.File) error {
-	fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}} //nolint:gosec // a descriptor is small
-	if n, err := unix.Poll(fds, 0); err != nil || n == 0 {
-		return fmt.Errorf("nothing there: %w", os.ErrDeadlineExceeded)
+// press types keys. It fails when the command has ended.
+func (s *terminal) press(keys string) error {
+	s.mu.Lock()
+	s.from = len(s.seen)
+	s.mu.Unlock()
+	_, err := s.person.WriteString(keys)
+	return err
+}
+
+// await waits until what was shown since the last key is as it is wanted.
+func (s *terminal) await(what string, wanted func(shown string) bool) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !wanted(string(s.seen[s.from:])) {
+		if s.gone {
+			s.t.Fatalf("%s did not come; seen: %q", what, s.seen)
+		}
+		s.more.Wait()
 	}
-	return nil
+}
+
+// answer types each answer when its question is seen, and returns all that was seen
+// when the command has ended.
+func (s *terminal) answer(answers ...[2]string) string {
+	s.t.Helper()
+	for _, a := range answers {
+		s.await(a[0], func(shown string) bool { return strings.Contains(shown, a[0]) })
+		if err := s.press(a[1]); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	return s.end()
+}
+
+// end returns all that was seen when the command has ended.
+func (s *terminal) end() string {
+	<-s.left
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.seen)
 }
 
 const asking = `{"inputs": [{"type": "promptString", "id": "key", "description": "The key", "password": true},
@@ -83,45 +157,28 @@ const asking = `{"inputs": [{"type": "promptString", "id": "key", "description":
 	"servers": {"one": {"command": "server", "env": {"SOME": "${input:key}", "WHERE": "${input:region}"}}}}`
 
 // asked starts an import at a terminal that asks for a secret and for a plain value.
-func asked(t *testing.T) (person, program *os.File, cmd *exec.Cmd, home string) {
+func asked(t *testing.T) (screen *terminal, home string) {
 	t.Helper()
 	bin, home := buildDurward(t), t.TempDir()
 	source := filepath.Join(home, "mcp.json")
 	if err := os.WriteFile(source, []byte(asking), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	person, program = terminal(t)
-	cmd = exec.Command(bin, "import", "--client", "vscode", source, "--yes")
+	cmd := exec.Command(bin, "import", "--client", "vscode", source, "--yes")
 	cmd.Env = homeEnv(home)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = program, program, program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a test that hangs tells nothing
-	t.Cleanup(func() { guard.Stop() })
-	return person, program, cmd, home
-}
-
-func echoes(t *testing.T, terminal *os.File) bool {
-	t.Helper()
-	is, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return is.Lflag&unix.ECHO != 0
+	return atTerminal(t, 40, 120, cmd), home
 }
 
 func TestSecretsThatAreTypedAreNotShown(t *testing.T) {
-	person, program, cmd, home := asked(t)
-	seen := answer(t, person, cmd, [][2]string{{"The region, for one; empty: leave it out): ", "eu-shown\n"}, {"The key, for one; empty: leave it out): ", "my-hidden-value\n"}})
-	if !cmd.ProcessState.Success() || !strings.Contains(seen, "1 servers were taken") {
-		t.Fatalf("%v: %q", cmd.ProcessState, seen)
+	screen, home := asked(t)
+	seen := screen.answer([2]string{"The region, for one; empty: leave it out): ", "eu-shown\n"}, [2]string{"The key, for one; empty: leave it out): ", "my-hidden-value\n"})
+	if !screen.cmd.ProcessState.Success() || !strings.Contains(seen, "1 servers were taken") {
+		t.Fatalf("%v: %q", screen.cmd.ProcessState, seen)
 	}
 	if strings.Contains(seen, "my-hidden-value") || !strings.Contains(seen, "eu-shown") {
 		t.Errorf("the secret must be hidden and the other answer shown: %q", seen)
 	}
-	if !echoes(t, program) {
+	if !screen.echoes {
 		t.Error("the terminal does not show any more what is typed")
 	}
 	found := false
@@ -135,12 +192,12 @@ func TestSecretsThatAreTypedAreNotShown(t *testing.T) {
 
 // An interrupt at a question takes nothing, ends, and leaves the terminal usable.
 func TestAQuestionCanBeInterrupted(t *testing.T) {
-	person, program, cmd, home := asked(t)
-	seen := answer(t, person, cmd, [][2]string{{"The region, for one; empty: leave it out): ", "eu\n"}, {"The key, for one; empty: leave it out): ", "half\x03"}})
-	if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(seen, "interrupted") {
-		t.Errorf("%v: %q", cmd.ProcessState, seen)
+	screen, home := asked(t)
+	seen := screen.answer([2]string{"The region, for one; empty: leave it out): ", "eu\n"}, [2]string{"The key, for one; empty: leave it out): ", "half\x03"})
+	if screen.cmd.ProcessState.ExitCode() != 2 || !strings.Contains(seen, "interrupted") {
+		t.Errorf("%v: %q", screen.cmd.ProcessState, seen)
 	}
-	if !echoes(t, program) {
+	if !screen.echoes {
 		t.Error("the terminal does not show any more what is typed")
 	}
 	if _, err := os.Stat(filepath.Join(home, "config", "durward", "durward.yaml")); err == nil {
