@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	eights "encoding/binary"
 	"unicode"
 	"unicode/utf8"
 )
@@ -59,7 +60,11 @@ func (t *tables) scanHidden(text []byte, found []Finding) (_ []Finding, odd bool
 				i += 3
 				continue
 			}
-			for i++; i+8 <= len(text) && isPlain(text, i); {
+			for i++; i+8 <= len(text); {
+				if high := unplain(eights.LittleEndian.Uint64(text[i:])); high != 0 {
+					i += firstOf(high)
+					break
+				}
 				i += 8
 			}
 			continue

@@ -12,17 +12,19 @@ const maxGroups = 12
 // numbers looks at every run of digits, and at those behind it that may belong to it.
 func (s *piiScan) numbers() {
 	text := s.text
-	for i := 0; i < len(text) && len(s.found) <= maxFindings; {
-		if c := text[i]; c < '0' || c > '9' {
-			for i++; i+8 <= len(text) && !hasDigit(text, i); {
-				i += 8
-			}
-			continue
-		}
+	for i := nextDigit(text, 0); i < len(text) && len(s.found) <= maxFindings; i = nextDigit(text, i) {
 		if i > 0 && s.t.sets[text[i-1]]&word != 0 && !s.mayBegin(i) {
 			for i < len(text) && s.t.sets[text[i]]&alnum != 0 { // the rest of a word: a hash, an identifier
 				i++
 			}
+			continue
+		}
+		end := i + 1
+		for end < len(text) && isDigit(text[end]) {
+			end++
+		}
+		if s.nothing(i, end) {
+			i = end
 			continue
 		}
 		i = s.number(s.collect(i))
@@ -44,13 +46,13 @@ func (s *piiScan) mayBegin(i int) bool {
 func (s *piiScan) collect(i int) (n int) {
 	for n < maxGroups {
 		end := i
-		for end < len(s.text) && s.text[end] >= '0' && s.text[end] <= '9' {
+		for end < len(s.text) && isDigit(s.text[end]) {
 			end++
 		}
 		s.groups[n] = group{i, end}
 		n++
 		i = s.separator(end)
-		if i == end || i >= len(s.text) || s.text[i] < '0' || s.text[i] > '9' {
+		if i == end || i >= len(s.text) || !isDigit(s.text[i]) {
 			break
 		}
 	}

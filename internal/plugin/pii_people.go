@@ -279,14 +279,8 @@ func (s *piiScan) called(g []group) int {
 	if !s.calls {
 		return 0
 	}
-	i := g[0].start
-	for limit := max(0, i-6); i > limit && bytes.IndexByte([]byte(" .:-=\"'("), s.text[i-1]) >= 0; {
-		i--
-	}
-	if i == g[0].start && (i == 0 || s.text[i-1] < utf8.RuneSelf) || shape(g, 4, 2, 2) {
-		return 0
-	}
-	if !isTelephone(s.text[max(0, i-24):i]) {
+	i := s.behindCall(g[0].start)
+	if i < 0 || shape(g, 4, 2, 2) || !isTelephone(s.text[max(0, i-24):i]) {
 		return 0
 	}
 	n, take := 0, 0

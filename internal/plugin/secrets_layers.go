@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"encoding/base64"
+	eights "encoding/binary"
 	"unicode/utf8"
 )
 
@@ -71,18 +72,18 @@ func (s *secretScan) encoded() {
 }
 
 // nextEncoded returns where minEncoded bytes begin that Base64 may be made of, from
-// i on; -1 if nowhere. It looks at every byte only where there are such.
+// i on; -1 if nowhere. Wherever they begin, eight of them are among every second
+// eight bytes, so only those are looked at.
 func (s *secretScan) nextEncoded(i int) int {
-	for i+minEncoded <= len(s.text) {
-		last := i + minEncoded - 1
-		from := last + 1
-		for from > i && s.t.sets[s.text[from-1]]&(base64Std|base64URL) != 0 {
-			from--
+	const set = base64Std | base64URL
+	for at := i; at+8 <= len(s.text); at += minEncoded - 8 {
+		if unencoded(eights.LittleEndian.Uint64(s.text[at:])) != 0 {
+			continue
 		}
-		if from == i {
-			return i
+		start := s.t.sets.back(s.text, at, at-i, set)
+		if s.t.sets.run(s.text, at, start+minEncoded, set) == start+minEncoded {
+			return start
 		}
-		i = from
 	}
 	return -1
 }
@@ -100,16 +101,26 @@ func (s *secretScan) endEncoded(i int) int {
 	}
 }
 
+// bothCases reports whether small and capital letters are in b, which is ASCII.
 func bothCases(b []byte) bool {
-	upper, small := false, false
-	for _, c := range b {
-		upper = upper || c >= 'A' && c <= 'Z'
-		small = small || c >= 'a' && c <= 'z'
-		if upper && small {
+	upper, small := uint64(0), uint64(0)
+	for ; len(b) >= 8; b = b[8:] {
+		x := eights.LittleEndian.Uint64(b)
+		upper |= between(x, 'A', 'Z')
+		small |= between(x, 'a', 'z')
+		if upper != 0 && small != 0 {
 			return true
 		}
 	}
-	return false
+	for _, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			upper = 1
+		}
+		if c >= 'a' && c <= 'z' {
+			small = 1
+		}
+	}
+	return upper != 0 && small != 0
 }
 
 // decodeBase64 appends what code stands for, as far as it can be decoded.

@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"bytes"
+	eights "encoding/binary"
+	"slices"
 	"sort"
 	"unicode/utf8"
 )
@@ -99,21 +101,42 @@ func (w *walker) read(t *token) {
 // closing returns where the string ends whose inside begins at i: the offset of
 // its closing quote, or the end of raw.
 func closing(raw []byte, i int) (end int, coded bool) {
-	for at := i; ; {
-		quote := bytes.IndexByte(raw[at:], '"')
-		if quote < 0 {
-			return len(raw), bytes.IndexByte(raw[i:], '\\') >= 0
-		}
-		end = at + quote
-		first := end
-		for first > i && raw[first-1] == '\\' {
-			first--
-		}
-		if (end-first)%2 == 0 { // each of those before it is of a pair: it is not escaped
-			return end, bytes.IndexByte(raw[i:end], '\\') >= 0
-		}
-		at = end + 1
+	quote := bytes.IndexByte(raw[i:], '"')
+	if quote < 0 {
+		return len(raw), bytes.IndexByte(raw[i:], '\\') >= 0
 	}
+	end = i + quote
+	before := end
+	for before > i && raw[before-1] == '\\' {
+		before--
+	}
+	if (end-before)%2 == 0 { // each of those before it is of a pair: it is not escaped
+		return end, bytes.IndexByte(raw[i:end], '\\') >= 0
+	}
+	return closingNear(raw, end+1), true
+}
+
+// closingNear is closing where escapes are many: it goes from one to the next.
+func closingNear(raw []byte, i int) int {
+	for i < len(raw) {
+		if i+8 <= len(raw) {
+			x := eights.LittleEndian.Uint64(raw[i:])
+			high := equal(x, '"') | equal(x, '\\')
+			if high == 0 {
+				i += 8
+				continue
+			}
+			i += firstOf(high)
+		}
+		switch raw[i] {
+		case '"':
+			return i
+		case '\\':
+			i++
+		}
+		i++
+	}
+	return len(raw)
 }
 
 // view is a text, and where its bytes come from.
@@ -157,37 +180,61 @@ func (v *view) at(i int) (from, to int) {
 	return p.in, v.points[n+1].in
 }
 
-// unescape appends the inside of a JSON string with its escapes undone.
+// unescape appends the inside of a JSON string with its escapes undone. It copies
+// eight bytes at a time, also where only some of them are before the next escape.
 func unescape(dst, raw []byte) []byte {
-	for {
-		i := backslash(raw)
-		if i < 0 {
-			return append(dst, raw...)
+	out := len(dst)
+	dst = room(dst, len(raw)+8)
+	for i := 0; i < len(raw); {
+		if i+8 <= len(raw) {
+			x := eights.LittleEndian.Uint64(raw[i:])
+			eights.LittleEndian.PutUint64(dst[out:], x)
+			high := equal(x, '\\')
+			if high == 0 {
+				i, out = i+8, out+8
+				continue
+			}
+			n := firstOf(high)
+			i, out = i+n, out+n
+		} else if raw[i] != '\\' {
+			dst[out] = raw[i]
+			i, out = i+1, out+1
+			continue
 		}
-		dst = append(dst, raw[:i]...)
+		if i+1 < len(raw) {
+			if c := short(raw[i+1]); c != 0 {
+				dst[out] = c
+				i, out = i+2, out+1
+				continue
+			}
+		}
 		r, n := escape(raw[i:])
-		if r < utf8.RuneSelf {
-			dst = append(dst, byte(r))
-		} else {
-			dst = utf8.AppendRune(dst, r)
-		}
-		raw = raw[i+n:]
+		dst = utf8.AppendRune(dst[:out], r)
+		i, out = i+n, len(dst)
+		dst = room(dst, len(raw)-i+8) // what was no escape may have become longer
 	}
+	return dst[:out]
 }
 
-// backslash returns where the first one is, -1 if there is none. Mostly it is near.
-func backslash(raw []byte) int {
-	near := raw[:min(len(raw), 24)]
-	for i, c := range near {
-		if c == '\\' {
-			return i
-		}
+// room returns dst with all of its space, of which at least n bytes are free.
+func room(dst []byte, n int) []byte {
+	dst = slices.Grow(dst, n)
+	return dst[:cap(dst)]
+}
+
+// short returns what the commonest escapes stand for, 0 for all others.
+func short(c byte) byte {
+	switch c {
+	case '"', '\\', '/':
+		return c
+	case 'n':
+		return '\n'
+	case 't':
+		return '\t'
+	case 'r':
+		return '\r'
 	}
-	i := bytes.IndexByte(raw[len(near):], '\\')
-	if i < 0 {
-		return -1
-	}
-	return len(near) + i
+	return 0
 }
 
 // escapePoints says where the bytes of an unescaped string come from.
