@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -23,34 +22,17 @@ policy:
 // because the screen is open does the call wait at all.
 func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 	bin, home := buildDurward(t), t.TempDir()
-	run, err := os.MkdirTemp("", "dw") // socket paths are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(run) })
 	file := filepath.Join(home, "durward.yaml")
 	if err := os.WriteFile(file, []byte(asksAboutEchoes), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := append(homeEnv(home), "XDG_RUNTIME_DIR="+run, "TERM=xterm-256color")
+	env := append(homeEnv(home), "XDG_RUNTIME_DIR="+shortDir(t), "TERM=xterm-256color")
 	command := func(args ...string) *exec.Cmd {
-		cmd := exec.CommandContext(t.Context(), bin, args...)
+		cmd := exec.Command(bin, args...)
 		cmd.Env = env
 		return cmd
 	}
-	service := command("serve", "--config", file)
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = service.Process.Signal(syscall.SIGTERM)
-		_ = service.Wait()
-	}()
-	for deadline := time.Now().Add(30 * time.Second); command("status").Run() != nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the service did not come up")
-		}
-	}
+	serve(t, command, "--config", file)
 	screen := atTerminal(t, 30, 100, command("approvals"))
 	typed := make(chan string, 1)
 	go func() {

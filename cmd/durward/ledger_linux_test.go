@@ -19,11 +19,7 @@ func onTerminal(t *testing.T, width uint16, cmd *exec.Cmd) string {
 // What agents and servers wrote cannot steer the terminal of who looks at it, and
 // lists fit on it.
 func TestTheRecordOnATerminal(t *testing.T) {
-	bin := buildDurward(t)
-	home, err := os.MkdirTemp("", "dw") // socket paths are short
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin, home := buildDurward(t), shortDir(t)
 	env := append(homeEnv(home), "NO_COLOR=1", "XDG_CONFIG_HOME="+home, "XDG_STATE_HOME="+home, "XDG_RUNTIME_DIR="+home)
 	if err := os.MkdirAll(filepath.Join(home, "durward"), 0o700); err != nil {
 		t.Fatal(err)
@@ -36,20 +32,7 @@ func TestTheRecordOnATerminal(t *testing.T) {
 		cmd.Env = env
 		return cmd
 	}
-	service := durward("serve")
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = service.Process.Signal(os.Interrupt) // it runs
-		_ = service.Wait()                       // how it ends is not the matter
-		_ = os.RemoveAll(home)
-	})
-	for durward("status").Run() != nil { // until it answers
-		if service.ProcessState != nil {
-			t.Fatal("the service ended")
-		}
-	}
+	serve(t, durward)
 	evil := "a\x1b]0;owned\x07b\u009b2Jc\u202ed" + strings.Repeat("x", 2000)
 	message, err := json.Marshal(map[string]string{"message": evil})
 	if err != nil {

@@ -142,18 +142,13 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{bin: buildDurward(t), home: t.TempDir()}
 	waiter := built.path(t, "waiter", "./testdata/waiter")
-	run, err := os.MkdirTemp("", "dw") // paths of sockets are short
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.env = append(homeEnv(d.home), "XDG_RUNTIME_DIR="+run)
+	d.env = append(homeEnv(d.home), "XDG_RUNTIME_DIR="+shortDir(t))
 	t.Cleanup(func() {
 		end(d.bin, d.env)
 		// A service holds its lock to its very end.
 		if _, err := private.Lock(filepath.Join(d.home, "state", "durward", "service.lock"), time.Minute); err != nil {
 			t.Error(err)
 		}
-		_ = os.RemoveAll(run)
 	})
 	dir := filepath.Join(d.home, "config", "durward")
 	text := "version: 1\nlisten: 127.0.0.1:0\nservers:\n  waiter: {command: " + waiter + "}\n"
@@ -172,55 +167,7 @@ func (d *desk) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// running is a service in the foreground.
-type running struct {
-	cmd  *exec.Cmd
-	gone chan struct{}
-}
-
-// serve starts the service and waits until it answers.
-func (d *desk) serve(t *testing.T) *running {
-	t.Helper()
-	var log bytes.Buffer
-	r := &running{cmd: d.command("serve"), gone: make(chan struct{})}
-	r.cmd.Stderr = &log
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(r.gone)
-		_ = r.cmd.Wait() // how it ended is what the test decides
-	}()
-	t.Cleanup(func() { r.end(t, syscall.SIGTERM) })
-	waitFor(t, "the service", func() bool {
-		select {
-		case <-r.gone:
-			t.Fatalf("the service ended: %s", log.String())
-		default:
-		}
-		return d.command("status").Run() == nil
-	})
-	return r
-}
-
-func (r *running) end(t *testing.T, signal syscall.Signal) {
-	t.Helper()
-	_ = r.cmd.Process.Signal(signal) // it may have ended
-	select {
-	case <-r.gone:
-	case <-time.After(time.Minute):
-		t.Error("the service does not end")
-	}
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for until := time.Now().Add(time.Minute); !done(); time.Sleep(10 * time.Millisecond) { // processes and files cannot be waited for
-		if time.Now().After(until) {
-			t.Fatalf("%s: waited too long", what)
-		}
-	}
-}
+func (d *desk) serve(t *testing.T) *running { t.Helper(); return serve(t, d.command) }
 
 // desktopClient is a client and its durward stdio.
 type desktopClient struct {
