@@ -180,26 +180,14 @@ func (v *view) at(i int) (from, to int) {
 	return p.in, v.points[n+1].in
 }
 
-// unescape appends the inside of a JSON string with its escapes undone. It copies
-// eight bytes at a time, also where only some of them are before the next escape.
+// unescape appends the inside of a JSON string with its escapes undone.
 func unescape(dst, raw []byte) []byte {
 	out := len(dst)
 	dst = room(dst, len(raw)+8)
-	for i := 0; i < len(raw); {
-		if i+8 <= len(raw) {
-			x := eights.LittleEndian.Uint64(raw[i:])
-			eights.LittleEndian.PutUint64(dst[out:], x)
-			high := equal(x, '\\')
-			if high == 0 {
-				i, out = i+8, out+8
-				continue
-			}
-			n := firstOf(high)
-			i, out = i+n, out+n
-		} else if raw[i] != '\\' {
-			dst[out] = raw[i]
-			i, out = i+1, out+1
-			continue
+	for i := 0; ; {
+		n := copyPlain(dst[out:], raw[i:])
+		if i, out = i+n, out+n; i >= len(raw) {
+			return dst[:out]
 		}
 		if i+1 < len(raw) {
 			if c := short(raw[i+1]); c != 0 {
@@ -213,7 +201,24 @@ func unescape(dst, raw []byte) []byte {
 		i, out = i+n, len(dst)
 		dst = room(dst, len(raw)-i+8) // what was no escape may have become longer
 	}
-	return dst[:out]
+}
+
+// copyPlain copies what is before the first backslash, and returns how much it is.
+// Mostly it is near: eight bytes are copied at a time, of which the last may be too many.
+func copyPlain(dst, raw []byte) int {
+	i := 0
+	for ; i < 64 && i+8 <= len(raw); i += 8 {
+		x := eights.LittleEndian.Uint64(raw[i:])
+		eights.LittleEndian.PutUint64(dst[i:], x)
+		if high := equal(x, '\\'); high != 0 {
+			return i + firstOf(high)
+		}
+	}
+	rest := raw[i:]
+	if n := bytes.IndexByte(rest, '\\'); n >= 0 {
+		rest = rest[:n]
+	}
+	return i + copy(dst[i:], rest)
 }
 
 // room returns dst with all of its space, of which at least n bytes are free.
