@@ -25,11 +25,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,31 +60,14 @@ func main() {
 	if o.seed == 0 {
 		o.seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	fine, err := run(ctx, o, os.Stdout)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
-	}
-	if err != nil || !fine {
-		os.Exit(1) //nolint:gocritic // stop only unregisters signals; the process ends here anyway
-	}
+	harness.Main("chaos", func(ctx context.Context, w io.Writer) (bool, error) {
+		return harness.InRunDir("chaos", o.keep, func(dir string) (bool, error) { return run(ctx, o, dir, w) })
+	})
 }
 
 // run reports false when a promise was broken and an error when the run itself
 // could not be made.
-func run(ctx context.Context, o options, w io.Writer) (fine bool, err error) {
-	dir, remove, err := harness.RunDir("chaos")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if err != nil || !fine || o.keep {
-			fmt.Fprintln(os.Stderr, "chaos: logs are kept in", dir)
-		} else {
-			err = remove()
-		}
-	}()
+func run(ctx context.Context, o options, dir string, w io.Writer) (fine bool, err error) {
 	if _, err := fmt.Fprintf(w, "seed %d, for %s, logs in %s\n", o.seed, o.length, dir); err != nil {
 		return false, err
 	}

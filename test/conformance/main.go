@@ -31,10 +31,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"durward/test/harness"
 )
@@ -57,21 +54,12 @@ func main() {
 	flag.StringVar(&o.gateway, "gateway", "", "gateway binary; built from ./cmd/durward when empty")
 	flag.IntVar(&o.parallel, "parallel", 2, "cells that run at the same time")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	var ok bool
-	var err error
-	if args := flag.Args(); len(args) > 0 && args[0] == driveCommand {
-		ok, err = true, drive(ctx, args[1:])
-	} else {
-		ok, err = run(ctx, o, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "conformance:", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1) //nolint:gocritic // stop only unregisters signals; the process ends here anyway
-	}
+	harness.Main("conformance", func(ctx context.Context, w io.Writer) (bool, error) {
+		if args := flag.Args(); len(args) > 0 && args[0] == driveCommand {
+			return true, drive(ctx, args[1:])
+		}
+		return run(ctx, o, w)
+	})
 }
 
 // run reports false when a promise is broken and an error when the matrix could

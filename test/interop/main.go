@@ -23,12 +23,8 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"regexp"
-	"syscall"
 
 	"durward/test/harness"
 )
@@ -49,15 +45,7 @@ func main() {
 	flag.StringVar(&o.scene, "scene", "", "run one scene: reference or bridge")
 	flag.StringVar(&o.gateway, "gateway", "", "gateway binary; built from ./cmd/durward when empty")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ok, err := run(ctx, o, os.Stdout)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "interop:", err)
-	}
-	if err != nil || !ok {
-		os.Exit(1) //nolint:gocritic // stop only unregisters signals; the process ends here anyway
-	}
+	harness.Main("interop", func(ctx context.Context, w io.Writer) (bool, error) { return run(ctx, o, w) })
 }
 
 // run reports false when a check failed and an error when the run itself could
@@ -79,23 +67,13 @@ func run(ctx context.Context, o options, w io.Writer) (ok bool, err error) {
 			return false, err
 		}
 	}
-	dir, remove, err := harness.RunDir("interop")
-	if err != nil {
-		return false, err
-	}
-	// What fails keeps its logs.
-	defer func() {
-		if err != nil || !ok {
-			fmt.Fprintln(os.Stderr, "interop: logs are kept in", dir)
-		} else {
-			err = remove()
+	return harness.InRunDir("interop", false, func(dir string) (bool, error) {
+		r := &runner{tools: tools, options: o, only: only, out: w, matrix: newMatrix()}
+		if err := r.playAll(ctx, dir); err != nil {
+			return false, err
 		}
-	}()
-	r := &runner{tools: tools, options: o, only: only, out: w, matrix: newMatrix()}
-	if err := r.playAll(ctx, dir); err != nil {
-		return false, err
-	}
-	return r.end()
+		return r.end()
+	})
 }
 
 func keepFirst(err, next error) error {

@@ -30,9 +30,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"durward/test/harness"
@@ -60,31 +57,14 @@ func main() {
 	if o.seed == 0 {
 		o.seed = uint64(time.Now().UnixNano()) % 1_000_000
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	fine, err := run(ctx, o, os.Stdout)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "kill-test:", err)
-	}
-	if err != nil || !fine {
-		os.Exit(1) //nolint:gocritic // stop only unregisters signals; the process ends here anyway
-	}
+	harness.Main("kill-test", func(ctx context.Context, w io.Writer) (bool, error) {
+		return harness.InRunDir("kill-test", o.keep, func(dir string) (bool, error) { return run(ctx, o, dir, w) })
+	})
 }
 
 // run reports false when a promise was broken and an error when the run itself
 // could not be made.
-func run(ctx context.Context, o options, w io.Writer) (fine bool, err error) {
-	dir, remove, err := harness.RunDir("kill")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if err != nil || !fine || o.keep {
-			fmt.Fprintln(os.Stderr, "kill-test: all files are kept in", dir)
-		} else {
-			err = remove()
-		}
-	}()
+func run(ctx context.Context, o options, dir string, w io.Writer) (fine bool, err error) {
 	if _, err := fmt.Fprintf(w, "seed %d, files in %s\n", o.seed, dir); err != nil {
 		return false, err
 	}
