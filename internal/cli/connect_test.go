@@ -73,38 +73,26 @@ func unavailable() func() int {
 	}
 }
 
-// A service that has the state directory and does not answer yet is waited for. None
-// is started beside it.
-func TestAServiceThatIsStartingIsWaitedFor(t *testing.T) {
-	ownPaths(t)
-	unlock, err := private.Lock(paths.Lock(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	answer(t, unavailable())
-	if err := cli.StartService(t.Context(), client.New(paths.Socket())); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(paths.ServiceLog()); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("one was started beside it:", err)
-	}
-}
-
-// Of those who would start a service one has its turn at a time.
-func TestAStartOfSomebodyElseIsWaitedFor(t *testing.T) {
-	ownPaths(t)
-	unlock, err := private.Lock(paths.StartLock(), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unlock()
-	answer(t, unavailable())
-	if err := cli.StartService(t.Context(), client.New(paths.Socket())); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(paths.ServiceLog()); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("it did not wait for its turn:", err)
+// A service that has the state directory and does not answer yet is waited for, and so
+// is whoever else would start one: of those, one has its turn at a time. None is started
+// beside it.
+func TestWhoStartsAServiceIsWaitedFor(t *testing.T) {
+	for name, lock := range map[string]func() string{"a service that starts": paths.Lock, "somebody who starts one": paths.StartLock} {
+		t.Run(name, func(t *testing.T) {
+			ownPaths(t)
+			unlock, err := private.Lock(lock(), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unlock()
+			answer(t, unavailable())
+			if err := cli.StartService(t.Context(), client.New(paths.Socket())); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Stat(paths.ServiceLog()); !errors.Is(err, fs.ErrNotExist) {
+				t.Error("one was started beside it:", err)
+			}
+		})
 	}
 }
 
