@@ -37,18 +37,7 @@ func (d *desk) legacyClient(t *testing.T, end syscall.Signal) {
 	c.send(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	c.result("0")
-	c.call("1", `"name":"waiter__say","arguments":{"text":"before"}`)
-	if got := c.result("1"); !strings.Contains(got, "before") {
-		t.Error(got)
-	}
-	file := filepath.Join(t.TempDir(), "called")
-	c.call("2", fmt.Sprintf(`"name":"waiter__wait","arguments":{"file":%q}`, file))
-	waitFor(t, "the call to reach its server", func() bool { _, err := os.Stat(file); return err == nil })
-	service.end(t, end)
-	if code := c.failure("2"); code != 50402 {
-		t.Errorf("the call in flight was answered with %d", code)
-	}
-	c.forget()
+	c.losesACall(t, service, end, "")
 	c.call("3", `"name":"waiter__say","arguments":{"text":"meanwhile"}`)
 	d.serve(t)
 	if got := c.result("3"); !strings.Contains(got, "meanwhile") {
@@ -71,18 +60,7 @@ func (d *desk) modernClient(t *testing.T, end syscall.Signal) {
 	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
 	c.send(`{"jsonrpc":"2.0","id":"listen","method":"subscriptions/listen","params":{` + meta + `,"notifications":{"toolsListChanged":true}}}`)
 	c.notified("notifications/subscriptions/acknowledged", `"listen"`)
-	c.call("1", `"name":"waiter__say","arguments":{"text":"before"},`+meta)
-	if got := c.result("1"); !strings.Contains(got, "before") {
-		t.Error(got)
-	}
-	file := filepath.Join(t.TempDir(), "called")
-	c.call("2", fmt.Sprintf(`"name":"waiter__wait","arguments":{"file":%q},`, file)+meta)
-	waitFor(t, "the call to reach its server", func() bool { _, err := os.Stat(file); return err == nil })
-	service.end(t, end)
-	if code := c.failure("2"); code != 50402 {
-		t.Errorf("the call in flight was answered with %d", code)
-	}
-	c.forget()
+	c.losesACall(t, service, end, ","+meta)
 	d.serve(t)
 	c.notified("notifications/tools/list_changed", `"listen"`)
 	c.call("3", `"name":"waiter__say","arguments":{"text":"after"},`+meta)
@@ -94,6 +72,24 @@ func (d *desk) modernClient(t *testing.T, end syscall.Signal) {
 		t.Errorf("the subscription was not kept: %s", got)
 	}
 	c.hangUp()
+}
+
+// losesACall has a call answered, and the service end while another one is in flight.
+// more is what their parameters have besides.
+func (c *desktopClient) losesACall(t *testing.T, service *running, end syscall.Signal, more string) {
+	t.Helper()
+	c.call("1", `"name":"waiter__say","arguments":{"text":"before"}`+more)
+	if got := c.result("1"); !strings.Contains(got, "before") {
+		t.Error(got)
+	}
+	file := filepath.Join(t.TempDir(), "called")
+	c.call("2", fmt.Sprintf(`"name":"waiter__wait","arguments":{"file":%q}`, file)+more)
+	waitFor(t, "the call to reach its server", func() bool { _, err := os.Stat(file); return err == nil })
+	service.end(t, end)
+	if code := c.failure("2"); code != 50402 {
+		t.Errorf("the call in flight was answered with %d", code)
+	}
+	c.forget()
 }
 
 // Nobody starts the service again, so durward stdio does.

@@ -40,19 +40,31 @@ func reader(t *rapid.T, w *world) *sqlite.Reader {
 // whatever between does may happen.
 func pages(t *rapid.T, r *sqlite.Reader, f ledger.Filter, between func()) []ledger.Row {
 	var all []ledger.Row
-	for {
+	turn(t, f.Limit, between, func(cursor string) (rows int, next string, err error) {
+		f.Cursor = cursor
 		page, err := r.Calls(context.Background(), f)
+		if err != nil {
+			return 0, "", err
+		}
+		all = append(all, page.Rows...)
+		return len(page.Rows), page.Next, nil
+	})
+	return all
+}
+
+// turn reads page after page. None has more rows than limit, and only the last has less.
+func turn(t *rapid.T, limit int, between func(), read func(cursor string) (rows int, next string, err error)) {
+	for cursor := ""; ; between() {
+		rows, next, err := read(cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(page.Rows) > f.Limit || page.Next != "" && len(page.Rows) < f.Limit {
-			t.Fatalf("a page of %d has %d rows, and says that there are more: %v", f.Limit, len(page.Rows), page.Next != "")
+		if rows > limit || next != "" && rows < limit {
+			t.Fatalf("a page of %d has %d rows, and says that there are more: %v", limit, rows, next != "")
 		}
-		all = append(all, page.Rows...)
-		if f.Cursor = page.Next; page.Next == "" {
-			return all
+		if cursor = next; next == "" {
+			return
 		}
-		between()
 	}
 }
 
@@ -251,21 +263,17 @@ func TestTimelinesAreWhatTheFilterChooses(t *testing.T) {
 			f := w.timelineFilter()
 			want := w.timeline(f)
 			var got []spot
-			for {
+			turn(t, f.Limit, func() {}, func(cursor string) (rows int, next string, err error) {
+				f.Cursor = cursor
 				page, err := r.Timeline(context.Background(), f)
 				if err != nil {
-					t.Fatal(err)
-				}
-				if len(page.Moments) > f.Limit || page.Next != "" && len(page.Moments) < f.Limit {
-					t.Fatalf("a page of %d has %d moments, and says that there are more: %v", f.Limit, len(page.Moments), page.Next != "")
+					return 0, "", err
 				}
 				for _, m := range page.Moments {
 					got = append(got, spot{m.At, m.Layer, m.Ref})
 				}
-				if f.Cursor = page.Next; page.Next == "" {
-					break
-				}
-			}
+				return len(page.Moments), page.Next, nil
+			})
 			if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
 				t.Fatalf("filter %+v: (-want +got)\n%s", f, diff)
 			}
