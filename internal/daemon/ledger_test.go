@@ -223,7 +223,7 @@ func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
 		if status, err = c.Status(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // the status can only be asked for again
 	}
 	echo(t, c, "after")
 	if code, _ := ready(t, status.Address); code != http.StatusOK {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -286,66 +285,6 @@ func TestWhatWasRefusedIsCutOff(t *testing.T) {
 	if strings.Contains(k.log.String(), "cannot be read") {
 		t.Error(k.log.String())
 	}
-	must(t, k.j.Close())
-}
-
-// mapped says whether this system has files in memory.
-const mapped = runtime.GOOS == "linux"
-
-// A file that somebody cuts short while it is in use is noticed where it is in memory,
-// and made anew with all that the store has not taken.
-func TestCutShortWhileInUse(t *testing.T) {
-	if !mapped {
-		t.Skip("files are not in memory on this system")
-	}
-	for _, left := range []int64{0, 4096} {
-		sizes := journal.SmallSizes()
-		sizes.Never()
-		sizes.TurnAt(1 << 20)
-		sizes.Window(1 << 16)
-		k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
-		for k.j.Ends()[0] < 8192 {
-			k.fill(1)
-		}
-		must(t, os.Truncate(journal.Names(k.opt.Path)[0], left))
-		k.fill(1)
-		if !strings.Contains(k.log.String(), "cut short") {
-			t.Error(k.log.String())
-		}
-		k.fill(3)
-		k.j.Kill()
-		k.reopen()
-		k.holds()
-		must(t, k.j.Close())
-	}
-}
-
-// A file that is cut short and cannot be made anew takes nothing until it can, and
-// nothing of what was accepted is missing then.
-func TestCutShortAndNoWayToMend(t *testing.T) {
-	if !mapped {
-		t.Skip("files are not in memory on this system")
-	}
-	sizes := journal.SmallSizes()
-	sizes.Never()
-	sizes.Window(1 << 16)
-	k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
-	k.fill(3)
-	name := journal.Names(k.opt.Path)[0]
-	must(t, os.Truncate(name, 0))
-	must(t, os.Rename(name, name+".away"))
-	must(t, os.Mkdir(name, 0o700))
-	for range 3 {
-		if err := k.write("x"); err == nil {
-			t.Fatal("it was accepted")
-		}
-	}
-	must(t, os.Remove(name))
-	must(t, os.Rename(name+".away", name))
-	k.fill(2)
-	k.j.Kill()
-	k.reopen()
-	k.holds()
 	must(t, k.j.Close())
 }
 

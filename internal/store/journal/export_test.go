@@ -58,6 +58,12 @@ func (j *Journal) Kill() {
 	}
 }
 
+// Emptying makes it look as if the file that does not have its turn was being emptied.
+func (j *Journal) Emptying() (ended func()) {
+	j.emptying.Lock()
+	return j.emptying.Unlock
+}
+
 // Waits returns how much waits for the store.
 func (j *Journal) Waits() (batches, bytes int) {
 	j.mu.Lock()

@@ -94,6 +94,11 @@ type Journal struct {
 	writing sync.Mutex // held by Write; guards the frame, and what is in the file that has its turn
 	frame   []byte
 
+	// emptying is held while the file that does not have its turn is emptied, and while one
+	// is made anew: that takes the memory away which is wiped. Guards no field; may be
+	// taken while writing is held, and mu while it is.
+	emptying sync.Mutex
+
 	mu      sync.Mutex // guards all below; may be taken while writing is held
 	files   [2]*file
 	active  int // the one of files that has its turn; it changes only while writing is held too
@@ -231,6 +236,8 @@ func (j *Journal) mend() error {
 
 // remake makes a file anew, with what the store has not taken of it. writing is held.
 func (j *Journal) remake(i int) error {
+	j.emptying.Lock()
+	defer j.emptying.Unlock()
 	old := j.files[i]
 	next, err := openFile(old.path, j.room())
 	if err != nil {

@@ -181,6 +181,8 @@ func (j *Journal) needed(file int) bool {
 // emptyOld empties the file that does not have its turn. It does not get it before it is
 // empty, so nobody writes to it meanwhile.
 func (j *Journal) emptyOld() error {
+	j.emptying.Lock()
+	defer j.emptying.Unlock()
 	j.mu.Lock()
 	f := j.files[1-j.active]
 	size := f.end
@@ -191,13 +193,10 @@ func (j *Journal) emptyOld() error {
 	} else {
 		err = f.clear(size)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.files[1-j.active] != f { // it was made anew
-		return nil
-	}
 	if err == nil {
+		j.mu.Lock()
 		f.end = 0
+		j.mu.Unlock()
 	}
 	return err
 }
