@@ -214,8 +214,8 @@ type limitsFile struct {
 	// LedgerQueue bounds the records that wait to be written; then calls wait. 64 to
 	// 1000000, default 8192.
 	LedgerQueue int `yaml:"ledger_queue" min:"64" max:"1000000"`
-	// LedgerWait is how long a call waits until it is recorded; then it is refused,
-	// and nothing is executed. 100ms to 5m, default 5s.
+	// LedgerWait is how long a call waits until it is recorded, and at most an eighth
+	// longer; then it is refused, and nothing is executed. 100ms to 5m, default 5s.
 	LedgerWait time.Duration `yaml:"ledger_wait" min:"100ms" max:"5m"`
 	// LedgerBody bounds what is kept of one request or result; what is longer is cut,
 	// and marked as cut. 4KiB to 512MiB, default 10MiB.
