@@ -176,37 +176,43 @@ func TestAModernStreamIsNotTakenUp(t *testing.T) {
 // matter: the connection does not know how long the answer took.
 func TestAQuestionSuspendsTheDeadlineOfItsCall(t *testing.T) {
 	both(t, func(t *testing.T, via string) {
-		answers := make(chan *seen, 1)
-		s := newWebServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, _ *http.Request) {
+		answered := make(chan struct{})
+		s := newWebServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
 			if r.Kind == wire.Result {
 				w.WriteHeader(http.StatusAccepted)
-				answers <- r
+				close(answered)
 				return
 			}
 			startStream(w)
 			if name, _ := r.Params.String(r.Params.Name); name == "asks" {
 				sendEvent(w, `data: {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"?"}}`)
+				select {
+				case <-answered:
+					sendEvent(w, "data: "+resultFor(r, `{}`))
+					return
+				case <-raw.Context().Done():
+				}
 			}
-			<-answers
-			sendEvent(w, "data: "+resultFor(r, `{}`))
+			<-raw.Context().Done() // silent until it is given up
 		})))
 		c := dialWeb(t, via, s.URL)
 		c.opened()
-		soon := func(m *exchange.Call) { m.Deadline = time.Now().Add(100 * time.Millisecond) }
+		// Time enough for the question to arrive on a machine that is busy.
+		deadline := time.Now().Add(2 * time.Second)
+		soon := func(m *exchange.Call) { m.Deadline = deadline }
 		c.send(1, wire.MethodToolsCall, `{"name":"asks"}`, soon)
 		q := await(c, "elicitation", func(*exchange.ServerRequest) bool { return true })
 		c.send(2, wire.MethodToolsCall, `{"name":"silent"}`, soon)
 		if f := c.response(2).Fault; f == nil || f.Again {
 			t.Errorf("a call whose time is over is offered for another attempt: %+v", f)
 		}
-		// The other one ended after the deadline of this one.
+		// The other one ended at the deadline of this one.
 		if err := c.link.Send(&exchange.Response{ID: q.ID, Reply: exchange.Reply{Result: []byte(`{"action":"accept"}`)}}); err != nil {
 			t.Fatal(err)
 		}
 		if r := c.response(1); r.Fault != nil {
 			t.Errorf("%+v", r.Fault)
 		}
-		answers <- nil // lets the other go
 	})
 }
 
