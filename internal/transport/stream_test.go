@@ -1,10 +1,10 @@
 package transport_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -555,41 +555,56 @@ func TestAPanicOfTheCoreEndsOnlyItsRequest(t *testing.T) {
 	}
 }
 
+// In a bubble: outside of one a reader whom the machine lets wait for the stall
+// time is one that reads nothing.
 func TestOverHTTP2(t *testing.T) {
-	proceed := make(chan struct{})
-	r := newRig(t, map[string]tool{"progress": func(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
-		out.Notify(wire.NoteProgress, []byte(`{"progressToken":7,"progress":1}`))
-		select {
-		case <-proceed:
-		case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		r := newRig(t, map[string]tool{"progress": func(ctx context.Context, _ *exchange.Inbound, out exchange.Stream) exchange.Reply {
+			out.Notify(wire.NoteProgress, []byte(`{"progressToken":7,"progress":1}`))
+			select {
+			case <-proceed:
+			case <-ctx.Done():
+			}
+			return result(`{"long":"` + strings.Repeat("x", 300<<10) + `"}`)
+		}}, func(o *transport.Options, _ *session.Options, _ *identity.Options) {
+			o.Stall, o.KeepAlive = 50*time.Millisecond, 200*time.Millisecond
+		})
+		defer r.close()
+		r.client = overHTTP2(t, r.edge)
+		body := strings.Replace(modernBody("1", "tools/call", `,"name":"progress"`), `"_meta":{`, `"_meta":{"progressToken":1,`, 1)
+		s := r.stream(r.request(context.Background(), "POST", "/mcp", body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "progress"))
+		defer s.close()
+		if s.resp.ProtoMajor != 2 {
+			t.Fatal(s.resp.Proto)
 		}
-		return result(`{"long":"` + strings.Repeat("x", 300<<10) + `"}`)
-	}}, func(o *transport.Options, _ *session.Options, _ *identity.Options) {
-		o.Stall, o.KeepAlive = 50*time.Millisecond, 200*time.Millisecond
+		s.message()
+		for range 3 { // idle for longer than the stall time, which is for writes only
+			if ev, ok := s.next(); !ok || !ev.comment {
+				t.Fatal(ev, ok)
+			}
+		}
+		close(proceed)
+		if m := s.message(); len(m.data) < 300<<10 {
+			t.Error(m)
+		}
 	})
-	server := httptest.NewUnstartedServer(r.edge)
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	defer server.Close()
-	body := strings.Replace(modernBody("1", "tools/call", `,"name":"progress"`), `"_meta":{`, `"_meta":{"progressToken":1,`, 1)
-	req := r.request(context.Background(), "POST", "/mcp", body, "MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "progress")
-	req.URL.Scheme, req.URL.Host = "https", server.Listener.Addr().String()
-	resp, err := server.Client().Do(req)
-	if err != nil || resp.ProtoMajor != 2 {
-		t.Fatal(err, resp)
-	}
-	scan := bufio.NewScanner(resp.Body)
-	scan.Buffer(nil, 1<<20)
-	s := &events{t, resp, scan}
-	defer s.close()
-	s.message()
-	for range 3 { // idle for longer than the stall time, which is for writes only
-		if ev, ok := s.next(); !ok || !ev.comment {
-			t.Fatal(ev, ok)
-		}
-	}
-	close(proceed)
-	if m := s.message(); len(m.data) < 300<<10 {
-		t.Error(m)
-	}
+}
+
+// overHTTP2 serves handler by HTTP/2 over pipes in memory, and returns its client.
+func overHTTP2(t *testing.T, handler http.Handler) *http.Client {
+	t.Helper()
+	by := new(http.Protocols)
+	by.SetUnencryptedHTTP2(true)
+	conns := newPipes()
+	server := &http.Server{Handler: handler, Protocols: by}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(conns) }()
+	rt := &http.Transport{Protocols: by, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return conns.dial(ctx) }}
+	t.Cleanup(func() {
+		rt.CloseIdleConnections()
+		_ = server.Close()
+		<-served
+	})
+	return &http.Client{Transport: rt}
 }
