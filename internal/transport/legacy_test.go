@@ -461,7 +461,7 @@ func waitReaders(t *testing.T, r *rig, id string, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); found.Box(0).Readers() != n; {
+	for deadline := time.Now().Add(time.Minute); found.Box(0).Readers() != n; {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d readers, want %d", found.Box(0).Readers(), n)
 		}
