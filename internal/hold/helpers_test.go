@@ -11,12 +11,13 @@ import (
 
 	"durward/internal/exchange"
 	"durward/internal/hold"
+	"durward/internal/testkit/leftover"
 	"durward/internal/wire"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // all is what a client declares that can be asked for everything.
 const all = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}`

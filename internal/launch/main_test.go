@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"durward/internal/launch"
+	"durward/internal/testkit/leftover"
 )
 
 // The test binary plays every part: the test, the gateway that is killed, the
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 			unix.Exit(0) // the race detector makes os.Exit wait for a second
 		}
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(leftover.Awaited(m))
 }
 
 func parts() map[string]func(args []string) {

@@ -17,10 +17,11 @@ import (
 	"durward/internal/exchange"
 	"durward/internal/exchange/outbox"
 	"durward/internal/session"
+	"durward/internal/testkit/leftover"
 	"durward/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 func open(t testing.TB, s *session.Store, principal string) *session.Session {
 	t.Helper()

@@ -16,10 +16,11 @@ import (
 
 	"durward"
 	"durward/internal/stdiobridge"
+	"durward/internal/testkit/leftover"
 	"durward/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // rig is a bridge between a client and services that a test plays. It lives in a
 // bubble of synctest: nothing that is waited for takes time.

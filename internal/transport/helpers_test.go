@@ -19,11 +19,12 @@ import (
 	"durward/internal/exchange"
 	"durward/internal/identity"
 	"durward/internal/session"
+	"durward/internal/testkit/leftover"
 	"durward/internal/transport"
 	"durward/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 const secret = "a-token-for-tests-only"
 

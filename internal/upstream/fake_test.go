@@ -14,6 +14,7 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/testkit/leftover"
 	"durward/internal/upstream"
 	"durward/internal/wire"
 	"go.uber.org/goleak"
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 		realServer(mode)
 		syscall.Exit(0) // with the race detector a return waits for a second
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(leftover.Awaited(m))
 }
 
 // world is a scripted Opener: what each opening does is decided by script.

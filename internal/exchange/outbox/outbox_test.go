@@ -12,9 +12,10 @@ import (
 	"pgregory.net/rapid"
 
 	"durward/internal/exchange/outbox"
+	"durward/internal/testkit/leftover"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 func take(t testing.TB, r *outbox.Reader) (out []string, state outbox.State) {
 	t.Helper()

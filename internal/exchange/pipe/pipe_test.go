@@ -18,10 +18,11 @@ import (
 	"durward"
 	"durward/internal/exchange"
 	"durward/internal/exchange/pipe"
+	"durward/internal/testkit/leftover"
 	"durward/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // mailbox is a sink that hands on what it gets.
 type mailbox chan exchange.Message

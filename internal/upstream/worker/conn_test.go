@@ -16,11 +16,12 @@ import (
 	"durward"
 	"durward/internal/exchange"
 	"durward/internal/exchange/pipe"
+	"durward/internal/testkit/leftover"
 	"durward/internal/upstream/worker"
 	"durward/internal/wire"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // patience bounds how long a test waits for what must come; it is no measure of anything.
 const patience = time.Minute
