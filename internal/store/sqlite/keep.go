@@ -234,26 +234,34 @@ func (d *DB) dropBodies(ctx context.Context, first int64, progress func(done, of
 	}
 	done := int64(0)
 	for some := range slices.Chunk(ids, pruneBodies) {
-		err := d.small(ctx, func() error {
-			for _, id := range some { // it may have been named again meanwhile
-				r, err := d.conn.exec("DELETE FROM bodies WHERE id = ? AND last < ?", id, first)
-				if err != nil {
-					return err
-				}
-				if n, err := r.RowsAffected(); err != nil || n == 0 {
-					return err
-				}
-				if _, err := d.conn.exec("DELETE FROM body_data WHERE id = ?", id); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := d.small(ctx, func() error { return d.dropUnused(some, first) }); err != nil {
 			return err
 		}
 		done += int64(len(some))
 		progress(done, int64(len(ids)))
+	}
+	return nil
+}
+
+// dropUnused removes those bodies that still only records before first name: others may
+// have been named again since they were looked for.
+func (d *DB) dropUnused(ids []int64, first int64) error {
+	if err := d.used.write(d.conn, d.next-1); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		r, err := d.conn.exec("DELETE FROM bodies WHERE id = ? AND last < ?", id, first)
+		if err != nil {
+			return err
+		}
+		if n, err := r.RowsAffected(); err != nil {
+			return err
+		} else if n == 0 {
+			continue
+		}
+		if _, err := d.conn.exec("DELETE FROM body_data WHERE id = ?", id); err != nil {
+			return err
+		}
 	}
 	return nil
 }

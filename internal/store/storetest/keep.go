@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -233,6 +234,41 @@ func pruneBodies(t *testing.T, s *shop) {
 	s.must(s.try(call(once.Digest, ledger.Digest{}), once)) // it may come again
 	if have := bodiesOf(t, s); len(have) != 1 {
 		t.Fatalf("%d bodies", len(have))
+	}
+}
+
+// bodiesNamedAgain brings bodies again while they are being removed.
+func bodiesNamedAgain(t *testing.T, s *shop) {
+	const n = 300 // more than one transaction takes
+	var all []ledger.Body
+	for k := range n {
+		all = append(all, body(strings.Repeat(fmt.Sprintf("body %d ", k), 50)))
+	}
+	for _, b := range all {
+		i := intent(durward.NewCallID())
+		i.Body = b.Digest
+		s.must(s.try([]ledger.Record{i}, b))
+	}
+	upTo, again := s.last.Seq, false
+	s.must(s.PruneBodies(t.Context(), upTo, func(int64, int64) {
+		if again {
+			return
+		}
+		again = true
+		for k := 0; k < n; k += 2 {
+			i := intent(durward.NewCallID())
+			i.Body = all[k].Digest
+			s.must(s.try([]ledger.Record{i}, all[k]))
+		}
+	}))
+	if !again {
+		t.Fatal("nothing was removed")
+	}
+	have := bodiesOf(t, s)
+	for k := range n {
+		if _, ok := have[all[k].Digest]; ok != (k%2 == 0) {
+			t.Errorf("body %d is there: %v", k, ok)
+		}
 	}
 }
 

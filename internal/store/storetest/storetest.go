@@ -54,6 +54,7 @@ func Run(t *testing.T, open Opener) {
 		{"PruneInterrupted", pruneInterrupted},
 		{"PruneOpenCalls", pruneOpenCalls},
 		{"PruneBodies", pruneBodies},
+		{"BodiesNamedAgain", bodiesNamedAgain},
 		{"Size", size},
 		{"Backup", backup},
 		{"BackupWhileWriting", backupWhileWriting},
