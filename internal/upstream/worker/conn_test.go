@@ -333,6 +333,25 @@ func (s *server) sends(t testing.TB, m exchange.Message) {
 	}
 }
 
+// Silent on the probe and on initialize: perhaps the probe was too much for it. In a
+// bubble, where nobody is late for the one and then finds the other over as well.
+func TestSilentTwice(t *testing.T) {
+	bothInBubble(t, func(t *testing.T, via string) {
+		stdin, in := io.Pipe()
+		out, stdout := io.Pipe()
+		var reader sync.WaitGroup
+		reader.Go(func() { _, _ = io.Copy(io.Discard, stdin) })
+		defer reader.Wait()
+		defer stdout.Close()
+		spec, sink := specFor(wire.EraUnknown), newRecorder()
+		spec.ProbeTimeout, spec.InitTimeout = 10*time.Millisecond, 40*time.Millisecond
+		openVia(t, via, spec, sink, func(spec exchange.LinkSpec, sink exchange.Sink) exchange.Link {
+			return worker.OpenStdio(spec, in, out, sink)
+		})
+		sink.want(t, "closed handshake timeout retry=legacy")
+	})
+}
+
 func TestRoundTrip(t *testing.T) {
 	both(t, func(t *testing.T, via string) {
 		s := ready(t, via, specFor(wire.Legacy))

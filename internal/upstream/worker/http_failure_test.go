@@ -60,14 +60,14 @@ func TestServerGoesAwayInEachPhase(t *testing.T) {
 }
 
 func TestNothingWasDelivered(t *testing.T) {
-	both(t, func(t *testing.T, via string) {
-		s := newWebServer(t, func(w http.ResponseWriter, r *seen, raw *http.Request) {
+	bothInBubble(t, func(t *testing.T, via string) {
+		s := newBubbleServer(t, func(w http.ResponseWriter, r *seen, raw *http.Request) {
 			w.Header().Set("Connection", "close")
 			modern(nil)(w, r, raw)
 		})
-		c := dialWeb(t, via, s.URL)
+		c := s.dial(t, worker.OpenHTTP, via)
 		c.opened()
-		s.Listener.Close()
+		s.Listener.Close() // in memory: the port of another one might be somebody else's by now
 		c.send(1, wire.MethodToolsCall, `{"name":"a"}`)
 		c.fault(1, durward.Unavailable, false, "servers.web.url")
 	})

@@ -10,6 +10,7 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/upstream/worker"
 	"durward/internal/wire"
 )
 
@@ -26,6 +27,7 @@ func TestLegacySessionOverHTTP(t *testing.T) {
 		if string(r.Result) != `{"tools":[]}` || r.Era != wire.Legacy {
 			t.Errorf("%+v", r)
 		}
+		s.wait(t, "GET", verb(http.MethodGet)) // calls may go before it
 		c.link.Close()
 		c.end()
 		if hello := s.wait(t, "initialize", named(wire.MethodInitialize)); !strings.Contains(hello.Body, `"capabilities":{"elicitation":{},"sampling":{}}`) || hello.Header.Get("Mcp-Session-Id") != "" {
@@ -86,7 +88,7 @@ func TestIllegalSessionID(t *testing.T) {
 
 func TestB10_RequestOfTheServerOnTheCallsStream(t *testing.T) {
 	both(t, func(t *testing.T, via string) {
-		answers := make(chan *seen)
+		answers := make(chan *seen, 2)
 		s := newWebServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
 			if r.Kind != wire.Request {
 				w.WriteHeader(http.StatusAccepted)
@@ -95,12 +97,13 @@ func TestB10_RequestOfTheServerOnTheCallsStream(t *testing.T) {
 			}
 			startStream(w)
 			sendEvent(w, `data: {"jsonrpc":"2.0","id":"p","method":"ping"}`)
-			if a := <-answers; a.Body != `{"jsonrpc":"2.0","id":"p","result":{}}` {
+			if a, ok := hear(raw, answers); ok && a.Body != `{"jsonrpc":"2.0","id":"p","result":{}}` {
 				t.Errorf("ping: %s", a.Body)
 			}
 			sendEvent(w, `data: {"jsonrpc":"2.0","id":9007199254740993,"method":"elicitation/create","params":{"message":"?","n":1e400}}`)
-			a := <-answers
-			sendEvent(w, "data: "+resultFor(r, string(a.Result)))
+			if a, ok := hear(raw, answers); ok {
+				sendEvent(w, "data: "+resultFor(r, string(a.Result)))
+			}
 		})))
 		c := dialWeb(t, via, s.URL)
 		c.opened()
@@ -132,32 +135,29 @@ func TestB11_TheServersOwnStream(t *testing.T) {
 			}
 			startStream(w)
 			sendEvent(w, "retry: 30")
-			for text := range says {
-				if text == "" {
-					return // the stream breaks
-				}
+			for text, ok := hear(raw, says); ok && text != ""; text, ok = hear(raw, says) {
 				sendEvent(w, text)
-			}
+			} // at "" the stream breaks
 		}))
 		c := dialWeb(t, via, s.URL)
 		c.opened()
-		says <- `id: e1` + "\n" + `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+		tell(t, says, `id: e1`+"\n"+`data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 		if n := c.note(wire.NoteToolsChanged); n.Related != 0 {
 			t.Errorf("related to %d", n.Related)
 		}
-		says <- ""
-		says <- `data: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`
+		tell(t, says, "")
+		tell(t, says, `data: {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
 		c.note(wire.NotePromptsChanged)
 		again := s.wait(t, "second GET", func(r *seen) bool { return r.Method == http.MethodGet && r.Header.Get("Last-Event-Id") != "" })
 		if again.Header.Get("Last-Event-Id") != "e1" || again.Header.Get("Accept") != "text/event-stream" {
 			t.Errorf("%v", again.Header)
 		}
-		says <- `data: {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}`
+		tell(t, says, `data: {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}`)
 		q := await(c, "sampling", func(*exchange.ServerRequest) bool { return true })
 		if q.Related != 0 {
 			t.Errorf("related to %d", q.Related)
 		}
-		says <- `data: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+		tell(t, says, `data: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 		if n := c.note(wire.NoteCancelled); string(n.Params) != fmt.Sprintf(`{"requestId":%d}`, q.ID) {
 			t.Errorf("%s", n.Params)
 		}
@@ -165,7 +165,6 @@ func TestB11_TheServersOwnStream(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.wait(t, "roots", named(wire.NoteRootsChanged))
-		close(says)
 	})
 }
 
@@ -211,8 +210,8 @@ func TestB9_CallIsTakenUpAgain(t *testing.T) {
 }
 
 func TestCallThatCannotBeTakenUpAgain(t *testing.T) {
-	both(t, func(t *testing.T, via string) {
-		s := newWebServer(t, legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
+	bothInBubble(t, func(t *testing.T, via string) {
+		s := newBubbleServer(t, legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
 			name, _ := r.Params.String(r.Params.Name)
 			switch {
 			case r.Method == http.MethodGet && r.Header.Get("Last-Event-Id") == "resume":
@@ -230,7 +229,7 @@ func TestCallThatCannotBeTakenUpAgain(t *testing.T) {
 				sendEvent(w, "id: resume\nretry: 1\ndata:")
 			}
 		}))
-		c := dialWeb(t, via, s.URL)
+		c := s.dial(t, worker.OpenHTTP, via)
 		c.opened()
 		c.send(1, wire.MethodToolsCall, `{"name":"close"}`)
 		c.fault(1, durward.Unknown, true)

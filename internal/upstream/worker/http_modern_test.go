@@ -11,6 +11,7 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/upstream/worker"
 	"durward/internal/wire"
 )
 
@@ -135,10 +136,12 @@ func TestParallelCallsOverHTTP(t *testing.T) {
 	both(t, func(t *testing.T, via string) {
 		const n = 32
 		all := make(chan struct{})
-		arrived := make(chan struct{}, n)
-		s := newWebServer(t, modern(func(w http.ResponseWriter, r *seen, _ *http.Request) {
-			arrived <- struct{}{}
-			<-all
+		s := newWebServer(t, modern(func(w http.ResponseWriter, r *seen, raw *http.Request) {
+			select {
+			case <-all:
+			case <-raw.Context().Done():
+				return
+			}
 			sendJSON(w, http.StatusOK, resultFor(r, `{"for":`+r.ID+`}`))
 		}))
 		c := dialWeb(t, via, s.URL)
@@ -146,8 +149,8 @@ func TestParallelCallsOverHTTP(t *testing.T) {
 		for i := range uint64(n) {
 			c.send(i+1, wire.MethodToolsCall, `{"name":"a"}`)
 		}
-		for range n {
-			<-arrived // all are at the server at once, or this hangs
+		for i := range n { // all are at the server at once
+			s.wait(t, "call", func(r *seen) bool { return r.ID == fmt.Sprint(i+1) })
 		}
 		close(all)
 		for i := range uint64(n) {
@@ -231,7 +234,7 @@ func TestSubscriptionOverHTTP(t *testing.T) {
 			}
 			startStream(w)
 			sendEvent(w, `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":`+r.ID+`},"notifications":{"toolsListChanged":true}}}`)
-			for text := range more {
+			for text, ok := hear(raw, more); ok; text, ok = hear(raw, more) {
 				sendEvent(w, text)
 			}
 			sendEvent(w, "data: "+resultFor(r, `{"resultType":"complete"}`))
@@ -243,7 +246,7 @@ func TestSubscriptionOverHTTP(t *testing.T) {
 			t.Errorf("related to %d", n.Related)
 		}
 		c.result(5, wire.MethodToolsList, "") // beside it
-		more <- `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":4}}}`
+		tell(t, more, `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":4}}}`)
 		if n := c.note(wire.NoteToolsChanged); n.Related != 4 {
 			t.Errorf("related to %d", n.Related)
 		}
@@ -281,9 +284,9 @@ func TestModernServerMisbehavesOnItsStream(t *testing.T) {
 }
 
 func TestDeadlineOverHTTP(t *testing.T) {
-	both(t, func(t *testing.T, via string) {
-		s := newWebServer(t, modern(func(_ http.ResponseWriter, _ *seen, raw *http.Request) { <-raw.Context().Done() }))
-		c := dialWeb(t, via, s.URL)
+	bothInBubble(t, func(t *testing.T, via string) {
+		s := newBubbleServer(t, modern(func(_ http.ResponseWriter, _ *seen, raw *http.Request) { <-raw.Context().Done() }))
+		c := s.dial(t, worker.OpenHTTP, via)
 		c.opened()
 		c.send(1, wire.MethodToolsCall, `{"name":"a"}`, func(m *exchange.Call) { m.Deadline = time.Now().Add(50 * time.Millisecond) })
 		c.fault(1, durward.Timeout, true, "tools/call")

@@ -127,6 +127,7 @@ func goSDKLegacy(t *testing.T, base string) {
 				if n := progressOf(c, 2); n != 5 && kind != "sdk-legacy-json" {
 					t.Errorf("%d of 5 progress notifications before the result", n)
 				}
+				c.listens() // the JSON mode asks there
 				elicits(t, c, 3)
 				if r := c.call(4, "vendor/thing", ""); r.Error == nil {
 					t.Errorf("%+v", r.Fault)
@@ -252,6 +253,7 @@ func mcpGo(t *testing.T, base string) {
 				}
 				callsEcho(t, c, 1)
 				if want == wire.Legacy {
+					c.listens()
 					c.result(2, wire.MethodToolsCall, `{"name":"grow"}`)
 					c.note(wire.NoteToolsChanged)
 				}

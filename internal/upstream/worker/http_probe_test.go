@@ -10,6 +10,7 @@ import (
 
 	"durward"
 	"durward/internal/exchange"
+	"durward/internal/upstream/worker"
 	"durward/internal/wire"
 )
 
@@ -97,25 +98,25 @@ func TestB16_EraProbing(t *testing.T) {
 }
 
 func TestHandshakeThatDoesNotEnd(t *testing.T) {
-	both(t, func(t *testing.T, via string) {
-		for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
-			"no headers": func(_ http.ResponseWriter, raw *http.Request) { <-raw.Context().Done() },
-			"no body": func(w http.ResponseWriter, raw *http.Request) {
-				startStream(w)
-				<-raw.Context().Done()
-			},
-		} {
-			t.Run(name, func(t *testing.T) {
-				s := newWebServer(t, func(w http.ResponseWriter, _ *seen, raw *http.Request) { answer(w, raw) })
-				c := dialWeb(t, via, s.URL, func(s *exchange.LinkSpec) { s.InitTimeout, s.ProbeTimeout = 80*time.Millisecond, time.Millisecond })
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
+		"no headers": func(_ http.ResponseWriter, raw *http.Request) { <-raw.Context().Done() },
+		"no body": func(w http.ResponseWriter, raw *http.Request) {
+			startStream(w)
+			<-raw.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothInBubble(t, func(t *testing.T, via string) {
+				s := newBubbleServer(t, func(w http.ResponseWriter, _ *seen, raw *http.Request) { answer(w, raw) })
+				c := s.dial(t, worker.OpenHTTP, via, func(s *exchange.LinkSpec) { s.InitTimeout, s.ProbeTimeout = 80*time.Millisecond, time.Millisecond })
 				closed := c.end()
 				checkFault(t, &closed.Fault, durward.Timeout, false)
 				if closed.RetryLegacy || closed.EraRefused != wire.EraUnknown || s.count(named(wire.MethodInitialize)) != 0 {
 					t.Errorf("silence over HTTP is taken for an era: %+v", closed)
 				}
 			})
-		}
-	})
+		})
+	}
 }
 
 func TestCloseDuringTheHandshake(t *testing.T) {

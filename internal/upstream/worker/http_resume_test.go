@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"durward/internal/exchange"
+	"durward/internal/upstream/worker"
 	"durward/internal/wire"
 )
 
@@ -129,7 +130,6 @@ func TestB11_TheServersOwnStreamGoesOnWhereItWas(t *testing.T) {
 		play := &script{stream: "own", breaks: map[int]string{1: "", 2: "id: own/3\ndata: " + note(2) + "\n", 4: ""}, events: []string{
 			note(1), `{"jsonrpc":"2.0","id":7,"method":"roots/list"}`, note(2), note(3), note(4),
 		}}
-		done := make(chan struct{})
 		s := newWebServer(t, legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
 			if r.Method != http.MethodGet {
 				w.WriteHeader(http.StatusAccepted)
@@ -137,13 +137,11 @@ func TestB11_TheServersOwnStreamGoesOnWhereItWas(t *testing.T) {
 			}
 			play.play(w, r.Header.Get("Last-Event-Id"))
 			if raw.Context().Err() == nil && play.broken[3].Load() && r.Header.Get("Last-Event-Id") == "own/4" {
-				close(done)
 				<-raw.Context().Done()
 			}
 		}))
 		c := dialWeb(t, via, s.URL)
 		c.opened()
-		<-done
 		await(c, "the last", func(n *exchange.Notification) bool { return string(n.Params) == `{"uri":"a:4"}` })
 		want := []string{
 			wire.NoteResourceUpdated + `{"uri":"a:1"}`, wire.MethodRootsList,
@@ -175,9 +173,9 @@ func TestAModernStreamIsNotTakenUp(t *testing.T) {
 // The deadline of a call during which its requester is asked is the core's
 // matter: the connection does not know how long the answer took.
 func TestAQuestionSuspendsTheDeadlineOfItsCall(t *testing.T) {
-	both(t, func(t *testing.T, via string) {
+	bothInBubble(t, func(t *testing.T, via string) {
 		answered := make(chan struct{})
-		s := newWebServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
+		s := newBubbleServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, raw *http.Request) {
 			if r.Kind == wire.Result {
 				w.WriteHeader(http.StatusAccepted)
 				close(answered)
@@ -195,10 +193,9 @@ func TestAQuestionSuspendsTheDeadlineOfItsCall(t *testing.T) {
 			}
 			<-raw.Context().Done() // silent until it is given up
 		})))
-		c := dialWeb(t, via, s.URL)
+		c := s.dial(t, worker.OpenHTTP, via)
 		c.opened()
-		// Time enough for the question to arrive on a machine that is busy.
-		deadline := time.Now().Add(2 * time.Second)
+		deadline := time.Now().Add(100 * time.Millisecond)
 		soon := func(m *exchange.Call) { m.Deadline = deadline }
 		c.send(1, wire.MethodToolsCall, `{"name":"asks"}`, soon)
 		q := await(c, "elicitation", func(*exchange.ServerRequest) bool { return true })

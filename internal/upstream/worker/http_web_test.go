@@ -32,10 +32,53 @@ type webConn struct {
 	t    *testing.T
 	link exchange.Link
 
-	mu     sync.Mutex // guards got and closed
+	mu     sync.Mutex // guards the fields below
 	more   *sync.Cond
 	got    []exchange.Message
 	closed bool
+	hears  bool // a GET was answered
+}
+
+// listening notes when a server has answered a GET, by which time it knows where
+// to send what it says by itself.
+type listening struct {
+	http.RoundTripper
+	of *webConn
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l listening) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.RoundTripper.RoundTrip(r)
+	if r.Method == http.MethodGet && err == nil {
+		l.of.mu.Lock()
+		l.of.hears = true
+		l.of.mu.Unlock()
+		l.of.more.Broadcast()
+	}
+	return resp, err
+}
+
+// listens waits until the server's own stream stands. A connection lets calls in
+// without it when it is late.
+func (c *webConn) listens() {
+	c.t.Helper()
+	c.until("stream of the server's own", func() bool { return c.hears })
+}
+
+// until waits for what, which is evaluated under mu.
+func (c *webConn) until(named string, what func() bool) {
+	c.t.Helper()
+	timer := time.AfterFunc(patience, c.more.Broadcast)
+	defer timer.Stop()
+	end := time.Now().Add(patience)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for !what() {
+		if c.closed || time.Now().After(end) {
+			c.t.Fatalf("no %s; got %s", named, describe(c.got))
+		}
+		c.more.Wait()
+	}
 }
 
 // Receive implements exchange.Sink.
@@ -65,7 +108,7 @@ func dialBy(t *testing.T, open openFunc, via, url string, edit ...func(*exchange
 	for _, f := range edit {
 		f(&spec)
 	}
-	rt := webTransport(t)
+	rt := listening{webTransport(t), c}
 	c.link = openVia(t, via, spec, c, func(spec exchange.LinkSpec, sink exchange.Sink) exchange.Link { return open(spec, rt, sink) })
 	t.Cleanup(func() {
 		c.link.Close()
@@ -80,22 +123,17 @@ func modernEra(s *exchange.LinkSpec) { s.Era = wire.Modern }
 // await returns the first message of type M that f accepts, and fails the test when none comes.
 func await[M exchange.Message](c *webConn, what string, f func(M) bool) (found M) {
 	c.t.Helper()
-	timer := time.AfterFunc(patience, c.more.Broadcast)
-	defer timer.Stop()
-	end := time.Now().Add(patience)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for at := 0; ; {
+	at := 0
+	c.until(what, func() bool {
 		for ; at < len(c.got); at++ {
 			if m, ok := c.got[at].(M); ok && f(m) {
-				return m
+				found = m
+				return true
 			}
 		}
-		if c.closed || time.Now().After(end) {
-			c.t.Fatalf("no %s; got %s", what, describe(c.got))
-		}
-		c.more.Wait()
-	}
+		return false
+	})
+	return found
 }
 
 func describe(got []exchange.Message) string {
@@ -257,6 +295,27 @@ func (s *webServer) count(f func(*seen) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// hear returns what a test tells the handler of a request, false when that is all,
+// or when nobody waits for the answer any more.
+func hear[M any](r *http.Request, from <-chan M) (said M, ok bool) {
+	select {
+	case said, ok = <-from:
+		return said, ok
+	case <-r.Context().Done():
+		return said, false
+	}
+}
+
+// tell hands text to the handler that hears it.
+func tell[M any](t *testing.T, to chan<- M, said M) {
+	t.Helper()
+	select {
+	case to <- said:
+	case <-time.After(patience):
+		t.Fatalf("no request took %v", said)
+	}
 }
 
 func named(name string) func(*seen) bool { return func(r *seen) bool { return r.Name == name } }

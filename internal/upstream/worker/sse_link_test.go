@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"durward"
@@ -17,22 +18,19 @@ import (
 // endpoint is what it names; f answers what is POSTed, by say.
 func oldServer(t *testing.T, endpoint string, f func(r *seen, say func(string))) *webServer {
 	t.Helper()
+	return newWebServer(t, oldAnswers(endpoint, f))
+}
+
+func oldAnswers(endpoint string, f func(r *seen, say func(string))) func(http.ResponseWriter, *seen, *http.Request) {
 	out := make(chan string, 64)
-	return newWebServer(t, func(w http.ResponseWriter, r *seen, raw *http.Request) {
+	return func(w http.ResponseWriter, r *seen, raw *http.Request) {
 		if r.Method == http.MethodGet {
 			startStream(w)
 			sendEvent(w, "event: endpoint\ndata: "+strings.ReplaceAll(endpoint, "HOST", raw.Host))
-			for {
-				select {
-				case data := <-out:
-					if data == "" {
-						return
-					}
-					sendEvent(w, "event: message\ndata: "+data)
-				case <-raw.Context().Done():
-					return
-				}
+			for data, ok := hear(raw, out); ok && data != ""; data, ok = hear(raw, out) {
+				sendEvent(w, "event: message\ndata: "+data)
 			}
+			return
 		}
 		if raw.URL.Path != "/messages" || raw.URL.Query().Get("session") != "1" {
 			w.WriteHeader(http.StatusNotFound)
@@ -45,7 +43,7 @@ func oldServer(t *testing.T, endpoint string, f func(r *seen, say func(string)))
 			return
 		}
 		f(r, func(s string) { out <- s })
-	})
+	}
 }
 
 func dialSSE(t *testing.T, via, url string, edit ...func(*exchange.LinkSpec)) *webConn {
@@ -132,20 +130,22 @@ func TestOldServerStreamBreaks(t *testing.T) {
 }
 
 func TestOldServerCancelAndDeadline(t *testing.T) {
-	s := oldServer(t, "/messages?session=1", func(*seen, func(string)) {})
-	c := dialSSE(t, "direct", s.URL)
-	c.opened()
-	c.send(1, wire.MethodToolsCall, `{"name":"a"}`, func(m *exchange.Call) { m.Deadline = time.Now().Add(50 * time.Millisecond) })
-	c.fault(1, durward.Timeout, true)
-	c.send(2, wire.MethodToolsCall, `{"name":"a"}`)
-	if err := c.link.Send(&exchange.Cancel{ID: 2}); err != nil {
-		t.Fatal(err)
-	}
-	for id := range 2 {
-		s.wait(t, "cancelled", func(r *seen) bool {
-			return r.Name == wire.NoteCancelled && strings.Contains(r.Body, fmt.Sprintf(`"requestId":%d`, id+1))
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newBubbleServer(t, oldAnswers("/messages?session=1", func(*seen, func(string)) {}))
+		c := s.dial(t, worker.OpenSSE, "direct")
+		c.opened()
+		c.send(1, wire.MethodToolsCall, `{"name":"a"}`, func(m *exchange.Call) { m.Deadline = time.Now().Add(50 * time.Millisecond) })
+		c.fault(1, durward.Timeout, true)
+		c.send(2, wire.MethodToolsCall, `{"name":"a"}`)
+		if err := c.link.Send(&exchange.Cancel{ID: 2}); err != nil {
+			t.Fatal(err)
+		}
+		for id := range 2 {
+			s.wait(t, "cancelled", func(r *seen) bool {
+				return r.Name == wire.NoteCancelled && strings.Contains(r.Body, fmt.Sprintf(`"requestId":%d`, id+1))
+			})
+		}
+	})
 }
 
 func TestOldServerRefusals(t *testing.T) {
@@ -166,14 +166,16 @@ func TestOldServerRefusals(t *testing.T) {
 		"no headers": {func(_ http.ResponseWriter, raw *http.Request) { <-raw.Context().Done() }, durward.Timeout, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newWebServer(t, func(w http.ResponseWriter, _ *seen, raw *http.Request) { tc.answer(w, raw) })
-			c := dialSSE(t, "direct", s.URL, func(s *exchange.LinkSpec) {
-				if tc.kind == durward.Timeout {
-					s.InitTimeout = 80 * time.Millisecond
-				}
+			synctest.Test(t, func(t *testing.T) {
+				s := newBubbleServer(t, func(w http.ResponseWriter, _ *seen, raw *http.Request) { tc.answer(w, raw) })
+				c := s.dial(t, worker.OpenSSE, "direct", func(s *exchange.LinkSpec) {
+					if tc.kind == durward.Timeout {
+						s.InitTimeout = 80 * time.Millisecond
+					}
+				})
+				closed := c.end()
+				checkFault(t, &closed.Fault, tc.kind, false, tc.says)
 			})
-			closed := c.end()
-			checkFault(t, &closed.Fault, tc.kind, false, tc.says)
 		})
 	}
 	c := dialSSE(t, "direct", "http://127.0.0.1:1/", modernEra)
