@@ -118,7 +118,11 @@ func (s *Set) Add(spec durward.Server) error {
 	next[spec.Name] = server
 	s.servers.Store(&next)
 	if !spec.Disabled {
-		s.settle.expect(spec.Name)
+		p := ofServers
+		if spec.Transport == durward.TransportBuiltin {
+			p = ofOurs
+		}
+		s.settle.expect(spec.Name, p)
 		s.offer.missing(spec.Name, string(durward.StateConnecting), "it was just added")
 	}
 	if s.level != "" {

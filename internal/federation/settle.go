@@ -15,34 +15,44 @@ const (
 	settleQuiet = 750 * time.Millisecond
 )
 
+// pace is what the coming up of a server says about the others.
+type pace bool
+
+const (
+	ofServers pace = true  // they may be about to come up as well
+	ofOurs    pace = false // nothing: it runs in this process, and is there at once
+)
+
 // settling knows which servers have not yet come up or failed for the first time.
 type settling struct {
 	mu      sync.Mutex // guards all below
-	waiting map[string]bool
+	waiting map[string]pace
 	began   time.Time     // when the first of those waiting was added
-	last    time.Time     // when one came up or failed; zero before the first
+	last    time.Time     // when one that says something came up or failed; zero before the first
 	moved   chan struct{} // closed and replaced whenever a server settles
 }
 
 func newSettling() *settling {
-	return &settling{waiting: map[string]bool{}, moved: make(chan struct{})}
+	return &settling{waiting: map[string]pace{}, moved: make(chan struct{})}
 }
 
-func (s *settling) expect(name string) {
+func (s *settling) expect(name string, p pace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) == 0 {
 		s.began, s.last = time.Now(), time.Time{}
 	}
-	s.waiting[name] = true
+	s.waiting[name] = p
 }
 
 func (s *settling) settled(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waiting[name] {
+	if p, waits := s.waiting[name]; waits {
 		delete(s.waiting, name)
-		s.last = time.Now()
+		if p == ofServers {
+			s.last = time.Now()
+		}
 		close(s.moved)
 		s.moved = make(chan struct{})
 	}
@@ -83,7 +93,8 @@ func (s *settling) await(ctx context.Context) {
 func (s *settling) awaitOne(ctx context.Context, name string) {
 	for {
 		s.mu.Lock()
-		waiting, moved := s.waiting[name], s.moved
+		_, waiting := s.waiting[name]
+		moved := s.moved
 		s.mu.Unlock()
 		if !waiting {
 			return

@@ -26,7 +26,7 @@ func TestB1_ListsWaitForThoseThatComeUpAndNotForThoseThatHang(t *testing.T) {
 			t.Errorf("waited %s for nobody", d)
 		}
 		for _, name := range []string{"quick", "slow", "hung"} {
-			s.expect(name)
+			s.expect(name, ofServers)
 		}
 		go func() {
 			time.Sleep(2 * time.Second)
@@ -43,10 +43,30 @@ func TestB1_ListsWaitForThoseThatComeUpAndNotForThoseThatHang(t *testing.T) {
 	})
 }
 
+// What runs in this process is there at once, which says nothing about a server that
+// takes seconds to start.
+func TestB1_ListsWaitForTheFirstServerThatIsNotOurs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSettling()
+		s.expect("local", ofOurs)
+		s.expect("npx", ofServers)
+		s.expect("hung", ofServers)
+		go func() {
+			time.Sleep(time.Millisecond)
+			s.settled("local")
+			time.Sleep(5 * time.Second)
+			s.settled("npx")
+		}()
+		if d := waited(s); d != 5001*time.Millisecond+settleQuiet {
+			t.Errorf("waited %s", d)
+		}
+	})
+}
+
 func TestB1_ListsWaitNoLongerThanTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSettling()
-		s.expect("hung")
+		s.expect("hung", ofServers)
 		if d := waited(s); d != settleLimit {
 			t.Errorf("waited %s", d)
 		}
@@ -56,8 +76,8 @@ func TestB1_ListsWaitNoLongerThanTheLimit(t *testing.T) {
 func TestAwaitOneEndsWithTheServerOrTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSettling()
-		s.expect("a")
-		s.expect("b")
+		s.expect("a", ofServers)
+		s.expect("b", ofServers)
 		go func() {
 			time.Sleep(time.Second)
 			s.settled("b")
@@ -69,7 +89,7 @@ func TestAwaitOneEndsWithTheServerOrTheContext(t *testing.T) {
 		if d := time.Since(began); d != 2*time.Second {
 			t.Errorf("waited %s for a", d)
 		}
-		s.expect("c")
+		s.expect("c", ofServers)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.awaitOne(ctx, "c")
