@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"cmp"
+	"strconv"
+	"time"
+
 	"durward"
 	"durward/internal/exchange"
 	"durward/internal/wire"
-	"strconv"
 )
 
 // Causes of a refusal that an agent may see as data.reason, besides those of
@@ -32,8 +34,11 @@ func (g *Gateway) refuse(p *passage, d *durward.Decision) exchange.Reply {
 		data = append(data, wire.Member{Name: "rule", Value: wire.AppendQuote(nil, d.Rule)})
 	}
 	if d.Cause == "limit" {
-		data = append(data, wire.Member{Name: "retryAfterMs", Value: strconv.AppendInt(nil, max(d.RetryAfter.Milliseconds(), 1), 10)})
-		return g.refusal(p, wire.CodeRateLimited, "over a limit that policy sets; the call was not made", data)
+		wait := max(d.RetryAfter, time.Millisecond)
+		data = append(data, wire.Member{Name: "retryAfterMs", Value: strconv.AppendInt(nil, wait.Milliseconds(), 10)})
+		// The words say it as well: data is not in a result, and a model may not see it.
+		seconds := (wait + time.Second - 1).Truncate(time.Second)
+		return g.refusal(p, wire.CodeRateLimited, "over a limit that policy sets; the call was not made, and may be made again in "+seconds.String(), data)
 	}
 	if d.Cause == causeChanged {
 		return g.refusal(p, wire.CodeRefused, "what decides about the call changed while it waited for a person; it was not made, and may be sent again", data)

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,6 +23,9 @@ policy:
     - {id: broken, on: [tools/call], when: 'mcp.tool.arguments.message == "broken" && 1 / int(size(mcp.tool.arguments) - 1) > 0', action: block, reason: a secret reason}
     - {id: result, on: [tools/call], phase: response, when: 'mcp.result.text == "result"', action: block, reason: a secret reason}
 `
+
+// again is what the text of a refusal says of a limit of an hour.
+var again = regexp.MustCompile(`may be made again in (1h0m0s|5\dm\d+s)$`)
 
 // What an agent learns of a refusal, in both eras, as an error and as a result: a code, a
 // word, and nothing that was meant for the operator.
@@ -72,6 +76,9 @@ func learns(t *testing.T, c *rawclient.Client, asResult bool) {
 		if asResult && tt.code != 0 {
 			if string(wire.Get(a.Msg.Result, "isError")) != "true" || a.Text() == "" || strings.Contains(a.Text(), tt.message) {
 				t.Errorf("%s: %s", tt.message, all)
+			}
+			if tt.reason == "limit" && !again.MatchString(a.Text()) {
+				t.Errorf("the model does not learn when it may call again: %s", all)
 			}
 			continue
 		}
