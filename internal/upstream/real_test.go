@@ -20,6 +20,7 @@ import (
 	"durward"
 	"durward/internal/exchange"
 	"durward/internal/exchange/pipe"
+	"durward/internal/testkit/pipenet"
 	"durward/internal/upstream"
 	"durward/internal/upstream/worker"
 	"durward/internal/wire"
@@ -311,9 +312,15 @@ func TestB26_RealServerFailsAtStart(t *testing.T) {
 	r := realStdio(t, "broken")
 	reply := r.tool(t, "echo", `{}`, &stream{})
 	wantCode(t, reply, wire.CodeUnavailable, "no module named fastmcp", "exit status 3")
-	st := r.Status()
-	if st.State != durward.StateBackoff || !strings.Contains(st.Reason, "fastmcp") {
-		t.Errorf("state %s: %s", st.State, st.Reason)
+	// It is tried again and again, and in between it is this.
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // polls a state that comes by itself
+		st := r.Status()
+		if st.State == durward.StateBackoff && strings.Contains(st.Reason, "fastmcp") {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("state %s: %s", st.State, st.Reason)
+		}
 	}
 }
 
@@ -414,28 +421,39 @@ func realSite(t *testing.T, s *site, change ...func(*durward.Server)) *realRig {
 	return realStart(t, spec, upstream.NewOpener(upstream.OpenerOptions{Dialer: plain{}}))
 }
 
+// In a bubble, where no call is late to find out that its session is lost.
 func TestB4_RealSessionLost(t *testing.T) {
-	t.Parallel()
-	s := &site{}
-	r := realSite(t, s)
-	wantOK(t, r.tool(t, "t", `{}`, &stream{}))
-	s.session.Add(1)
-	var all sync.WaitGroup
-	for range 20 {
-		all.Go(func() {
-			if reply := r.tool(t, "t", `{}`, &stream{}); reply.Error != nil {
-				t.Errorf("failed: %s", reply.Error)
-			}
-		})
-	}
-	all.Wait()
-	if n := s.opened.Load(); n != 2 {
-		t.Errorf("the session was opened %d times, want 2", n)
-	}
-	if n := s.executed.Load(); n != 21 {
-		t.Errorf("%d executions of 21 calls", n)
-	}
+	inBubble(t, func(t *testing.T) {
+		s, at := &site{}, pipenet.Listen()
+		web := &httptest.Server{Listener: at, Config: &http.Server{Handler: s}}
+		web.Start()
+		t.Cleanup(web.Close)
+		rt := &http.Transport{DialContext: at.Dial}
+		r := realStart(t, durward.Server{Name: "site", URL: web.URL + "/mcp"}, upstream.NewOpener(upstream.OpenerOptions{Dialer: through{rt}}))
+		wantOK(t, r.tool(t, "t", `{}`, &stream{}))
+		s.session.Add(1)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if reply := r.tool(t, "t", `{}`, &stream{}); reply.Error != nil {
+					t.Errorf("failed: %s", reply.Error)
+				}
+			})
+		}
+		all.Wait()
+		if n := s.opened.Load(); n != 2 {
+			t.Errorf("the session was opened %d times, want 2", n)
+		}
+		if n := s.executed.Load(); n != 21 {
+			t.Errorf("%d executions of 21 calls", n)
+		}
+	})
 }
+
+// through is a Dialer of one RoundTripper.
+type through struct{ rt http.RoundTripper }
+
+func (d through) RoundTripper(durward.Server) (http.RoundTripper, error) { return d.rt, nil }
 
 func TestB16_RealServerRefusesCredentials(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,6 @@
 package worker_test
 
 import (
-	"context"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -10,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"durward/internal/exchange"
+	"durward/internal/testkit/pipenet"
 )
 
 // bothInBubble is both in bubbles of time, where a deadline passes when all have
@@ -22,44 +21,6 @@ func bothInBubble(t *testing.T, f func(t *testing.T, via string)) {
 	})
 }
 
-// memory is a listener whose connections are pipes in memory.
-type memory struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-// Accept implements net.Listener.
-func (m *memory) Accept() (net.Conn, error) {
-	select {
-	case c := <-m.conns:
-		return c, nil
-	case <-m.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (m *memory) Close() error {
-	m.once.Do(func() { close(m.closed) })
-	return nil
-}
-
-// Addr implements net.Listener. Nobody but dial leads there.
-func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
-
-func (m *memory) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case m.conns <- far:
-		return near, nil
-	case <-m.closed:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // bubbleServer is a webServer that is reached inside of a bubble.
 type bubbleServer struct {
 	*webServer
@@ -68,13 +29,13 @@ type bubbleServer struct {
 
 func newBubbleServer(t *testing.T, answer func(w http.ResponseWriter, r *seen, raw *http.Request)) *bubbleServer {
 	t.Helper()
-	at := &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+	at := pipenet.Listen()
 	s := &webServer{answer: answer}
 	s.more = sync.NewCond(&s.mu)
 	s.Server = &httptest.Server{Listener: at, Config: &http.Server{Handler: s}}
 	s.Start()
 	t.Cleanup(s.Close)
-	rt := &http.Transport{DisableCompression: true, DialContext: at.dial}
+	rt := &http.Transport{DisableCompression: true, DialContext: at.Dial}
 	t.Cleanup(rt.CloseIdleConnections)
 	return &bubbleServer{s, rt}
 }
