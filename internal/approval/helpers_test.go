@@ -12,9 +12,10 @@ import (
 
 	"durward"
 	"durward/internal/approval"
+	"durward/internal/testkit/leftover"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // book is a record that may fail.
 type book struct {

@@ -20,10 +20,15 @@ import (
 )
 
 // stubborn is a database that takes nothing: what is written stays in the journal, as if
-// the process had been killed before the database was given it.
-type stubborn struct{ *sqlite.DB }
+// the process had been killed before the database was given it. That is not known before
+// over is closed: until then the journal accepts what is written.
+type stubborn struct {
+	*sqlite.DB
+	over chan struct{}
+}
 
-func (stubborn) WriteAll(context.Context, []*ledger.Batch) error {
+func (s stubborn) WriteAll(context.Context, []*ledger.Batch) error {
+	<-s.over
 	return durward.Errorf(durward.Unavailable, "ledger", "it takes nothing")
 }
 
@@ -52,11 +57,13 @@ func killedLedger(t *testing.T, dir string, taken, waiting int) string {
 		}
 	}
 	write(db, taken)
-	j, err := journal.Open(t.Context(), journal.Options{Store: stubborn{db}, Path: path})
+	over := make(chan struct{})
+	j, err := journal.Open(t.Context(), journal.Options{Store: stubborn{db, over}, Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(j, waiting)
+	close(over)
 	if err := j.Close(); err == nil {
 		t.Fatal("the database took it")
 	}

@@ -14,9 +14,10 @@ import (
 
 	"durward"
 	"durward/internal/config"
+	"durward/internal/testkit/leftover"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // watch watches files and tells each change on the channel.
 func watch(t *testing.T, files ...string) <-chan struct{} {

@@ -151,7 +151,7 @@ func TestProgressAndItemsAndErrors(t *testing.T) {
 // events and status tell (B29).
 func TestB29_TheFileIsWatched(t *testing.T) {
 	c, opt := served(t, base)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	events := make(chan client.Event, 100)
 	ended := make(chan error, 1)

@@ -444,7 +444,10 @@ func TestAWebhookIsToldOfACallThatWaits(t *testing.T) {
 	told := make(chan string, 1)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		told <- string(body)
+		select {
+		case told <- string(body):
+		case <-r.Context().Done():
+		}
 	}))
 	defer hook.Close()
 	d := newDesk(t, strings.Replace(asking, "attended: true", "webhook: "+hook.URL, 1))

@@ -16,10 +16,15 @@ import (
 )
 
 // stubborn is a database that takes nothing: what is written stays in the journal, as if
-// the process had been killed before the database was given it.
-type stubborn struct{ *sqlite.DB }
+// the process had been killed before the database was given it. That is not known before
+// over is closed: until then the journal accepts what is written.
+type stubborn struct {
+	*sqlite.DB
+	over chan struct{}
+}
 
-func (stubborn) WriteAll(context.Context, []*ledger.Batch) error {
+func (s stubborn) WriteAll(context.Context, []*ledger.Batch) error {
+	<-s.over
 	return durward.Errorf(durward.Unavailable, "ledger", "it takes nothing")
 }
 
@@ -43,11 +48,13 @@ func killedService(t *testing.T, taken, left int) {
 		}
 	}
 	write(db, taken)
-	j, err := waiting.Open(t.Context(), waiting.Options{Store: stubborn{db}, Path: paths.Ledger()})
+	over := make(chan struct{})
+	j, err := waiting.Open(t.Context(), waiting.Options{Store: stubborn{db, over}, Path: paths.Ledger()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(j, left)
+	close(over)
 	if err := j.Close(); err == nil {
 		t.Fatal("the database took it")
 	}

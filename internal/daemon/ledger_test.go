@@ -188,7 +188,7 @@ func TestChangesAreOnRecord(t *testing.T) {
 // A change that cannot be recorded is not made, and neither is a call; both go on
 // when the ledger is back.
 func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
-	c, opt := served(t, "version: 1\nlisten: 127.0.0.1:0\nlimits: {ledger_wait: 1s}\n")
+	c, opt := served(t, "version: 1\nlisten: 127.0.0.1:0\nlimits: {ledger_wait: 1m}\n")
 	s := `{"message":"x"}`
 	echo(t, c, "before")
 	aside := paths.Ledger() + ".aside"

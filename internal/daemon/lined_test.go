@@ -105,7 +105,7 @@ func (c *lined) do(t *testing.T, method, params string) wire.Message {
 // got waits for an answer.
 func got(t *testing.T, answer chan wire.Message) wire.Message {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	select {
 	case m := <-answer:

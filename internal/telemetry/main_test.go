@@ -1,13 +1,13 @@
 package telemetry_test
 
 import (
-	"os"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"durward/internal/launch"
 	"durward/internal/testkit/hostile"
+	"durward/internal/testkit/leftover"
 )
 
 // The test binary is also the hostile server, and the init of its process tree.
@@ -16,12 +16,5 @@ func TestMain(m *testing.M) {
 	if hostile.Asked() {
 		hostile.Main()
 	}
-	code := m.Run()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			os.Stderr.WriteString(err.Error())
-			code = 1
-		}
-	}
-	os.Exit(code)
+	goleak.VerifyTestMain(leftover.Awaited(m))
 }

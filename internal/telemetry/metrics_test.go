@@ -40,7 +40,10 @@ func quiet(t *testing.T, o telemetry.OTLP) *telemetry.Telemetry {
 
 func logging(t *testing.T, o telemetry.OTLP, to io.Writer) *telemetry.Telemetry {
 	t.Helper()
-	tel, err := telemetry.New(telemetry.Options{Version: "1.2.3", Instance: "i", LogTo: to, Level: "debug", Format: "json", OTLP: o, Redact: redact})
+	tel, err := telemetry.New(telemetry.Options{
+		Version: "1.2.3", Instance: "i", LogTo: to, Level: "debug", Format: "json", OTLP: o, Redact: redact,
+		CloseWithin: time.Minute, // nothing may be lost because the machine is busy
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

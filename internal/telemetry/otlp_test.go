@@ -68,7 +68,7 @@ func observe(t *testing.T, o telemetry.OTLP) *observed {
 	ob.url = web.URL
 	ob.tel.WatchGateway(g)
 	for era := range ob.keepers {
-		g.AwaitServer(t.Context(), era, 20*time.Second)
+		g.AwaitServer(t.Context(), era, time.Minute)
 	}
 	return ob
 }

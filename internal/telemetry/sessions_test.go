@@ -27,7 +27,7 @@ func TestSessionsAtServersAreMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range opt.Servers {
-		g.AwaitServer(t.Context(), s.Name, 20*time.Second)
+		g.AwaitServer(t.Context(), s.Name, time.Minute)
 	}
 	if err := g.Close(); err != nil {
 		t.Error(err)

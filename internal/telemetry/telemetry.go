@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -42,6 +43,9 @@ type Options struct {
 	// Redact takes known secrets out of whatever is logged, shown or sent. It is
 	// called by many goroutines and must not change its argument. Required.
 	Redact func([]byte) []byte
+
+	// CloseWithin bounds how long Close tries to send what waits; default 2 s.
+	CloseWithin time.Duration
 }
 
 // Telemetry is what a service tells about itself: its log, its metrics, its traces.
@@ -91,6 +95,7 @@ func (t *Telemetry) exportOptions() otlp.Options {
 	out := otlp.Options{
 		Endpoint: otlp.Endpoint{URL: o.Endpoint, Headers: o.Headers, CAFile: o.CAFile, Dials: &t.dials},
 		Resource: otlp.Resource{Version: t.opt.Version, Instance: t.opt.Instance}, Redact: t.opt.Redact, Log: t.log,
+		CloseWithin: t.opt.CloseWithin,
 	}
 	if o.Metrics {
 		out.Gather, out.Naming = t.registry.Gather, naming()
@@ -114,7 +119,7 @@ func (t *Telemetry) ServeMetrics() http.Handler {
 // maxScrapes bounds how many read the metrics at the same time.
 const maxScrapes = 8
 
-// Close sends what waits to be sent, for at most two seconds. Metrics can be read
+// Close sends what waits to be sent, for at most [Options.CloseWithin]. Metrics can be read
 // and lines be logged afterwards.
 func (t *Telemetry) Close() error {
 	if t.export == nil {

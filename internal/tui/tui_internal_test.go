@@ -23,11 +23,12 @@ import (
 
 	"durward"
 	"durward/client"
+	"durward/internal/testkit/leftover"
 )
 
 var update = flag.Bool("update", false, "write the golden views")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // fake is a service with questions.
 type fake struct {

@@ -14,9 +14,10 @@ import (
 	"durward"
 	"durward/internal/approval"
 	"durward/internal/store/guard"
+	"durward/internal/testkit/leftover"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 func opened(t *testing.T, path string) *guard.DB {
 	t.Helper()

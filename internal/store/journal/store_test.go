@@ -13,10 +13,11 @@ import (
 	"durward/internal/store/journal"
 	"durward/internal/store/sqlite"
 	"durward/internal/store/storetest"
+	"durward/internal/testkit/leftover"
 	"durward/ledger"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(leftover.Awaited(m)) }
 
 // both is a database with a journal, as the service uses them: who reads waits until the
 // database has what was written.

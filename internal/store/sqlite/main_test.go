@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"durward/internal/testkit/leftover"
 )
 
 // otherProcess makes this program do something else than its tests: what it names,
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		syscall.Exit(0) // with the race detector os.Exit waits for a second
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(leftover.Awaited(m))
 }
 
 func processes() map[string]func(string) error {

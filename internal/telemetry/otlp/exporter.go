@@ -11,7 +11,7 @@ import (
 	"durward"
 )
 
-// closeWithin bounds how long Close tries to send what waits.
+// closeWithin bounds how long Close tries to send what waits, if [Options] do not.
 const closeWithin = 2 * time.Second
 
 // complainEvery is how often a failure is logged at most.
@@ -28,6 +28,8 @@ type Options struct {
 	Gather func() ([]*dto.MetricFamily, error)
 	Naming Naming       // of metrics; required with Gather
 	Log    *slog.Logger // told of failures, at most once a minute; required. It must not lead back here.
+	// CloseWithin bounds how long Close tries to send what waits; default 2 s.
+	CloseWithin time.Duration
 }
 
 // Exporter sends in the background. Its methods may be called from any goroutine.
@@ -56,6 +58,9 @@ func New(opt Options) (*Exporter, error) {
 	if opt.Redact == nil || opt.Log == nil || opt.Gather != nil && (opt.Naming.Metric == nil || opt.Naming.Label == nil) {
 		return nil, durward.Errorf(durward.Internal, "otlp", "Redact and Log are required, and Naming with Gather")
 	}
+	if opt.CloseWithin <= 0 {
+		opt.CloseWithin = closeWithin
+	}
 	sender, err := newSender(opt.Endpoint)
 	if err != nil {
 		return nil, err
@@ -83,12 +88,12 @@ func (x *Exporter) Record(r *Record) { x.logs.put(r) }
 // Counts says what became of what was handed over.
 func (x *Exporter) Counts(s Signal) Counts { return x.counts[s].read() }
 
-// Close sends what waits, for at most two seconds, and ends the exporter. What is
+// Close sends what waits, for at most [Options.CloseWithin], and ends the exporter. What is
 // handed over afterwards is dropped. It returns nil.
 func (x *Exporter) Close() error {
 	x.stop.Do(func() {
 		close(x.quit)
-		late := time.AfterFunc(closeWithin, x.kill)
+		late := time.AfterFunc(x.opt.CloseWithin, x.kill)
 		x.done.Wait()
 		late.Stop()
 		x.kill()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"time"
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
@@ -139,11 +140,20 @@ func (c *Collector) takeMetrics(body []byte) error {
 	return nil
 }
 
-// Await returns all spans and log records once ok says that enough have come.
+// Await returns all spans and log records once ok says that enough have come, and
+// after a minute those that there are.
 func (c *Collector) Await(ok func(spans []*tracepb.Span, logs []*logspb.LogRecord) bool) ([]*tracepb.Span, []*logspb.LogRecord) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !ok(c.spans, c.logs) {
+	late := false
+	timer := time.AfterFunc(time.Minute, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		late = true
+		c.cond().Broadcast()
+	})
+	defer timer.Stop()
+	for !late && !ok(c.spans, c.logs) {
 		c.cond().Wait()
 	}
 	return c.spans, c.logs
