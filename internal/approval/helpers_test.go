@@ -136,7 +136,17 @@ func (r *rig) ask(ctx context.Context, t *testing.T, c *durward.Call, d *durward
 		a, err := r.Ask(ctx, c, d, nil)
 		done <- outcome{a, err}
 	}()
-	return <-shown, done
+	select {
+	case id = <-shown:
+	case o := <-done:
+		select {
+		case id = <-shown: // it was shown, and is over already
+			done <- o
+		default:
+			t.Fatalf("it was not parked: %+v", o)
+		}
+	}
+	return id, done
 }
 
 // approve asks about a call and approves it.

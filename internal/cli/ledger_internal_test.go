@@ -88,7 +88,12 @@ func TestAPreviewIsAllOrNot(t *testing.T) {
 // Where there is no terminal a short task says nothing, and a long one little.
 func TestProgressInLines(t *testing.T) {
 	var out bytes.Buffer
+	begun := time.Now()
 	b := newBar(Streams{Err: &out}, "verifying")
+	if b.last.Before(begun) {
+		t.Error("it is told at once")
+	}
+	b.last = time.Now().Add(time.Hour) // however long the test takes
 	b.tell(1, 100)
 	if out.Len() > 0 {
 		t.Errorf("%q", out.String())

@@ -44,9 +44,10 @@ func Steps() (from []int) {
 // Version is the newest one.
 const Version = version
 
-// WatchEvents runs the part of Watch that comes after the operating system.
-func WatchEvents(ctx context.Context, events chan fsnotify.Event, faults chan error, file string, changed func()) error {
-	w, err := newWaiter(&fsnotify.Watcher{Events: events, Errors: faults}, func() (files, patterns []string) { return []string{file}, nil })
+// WatchEvents runs the part of Watch that comes after the operating system, for a file
+// and a pattern.
+func WatchEvents(ctx context.Context, events chan fsnotify.Event, faults chan error, file, pattern string, changed func()) error {
+	w, err := newWaiter(&fsnotify.Watcher{Events: events, Errors: faults}, func() (files, patterns []string) { return []string{file}, []string{pattern} })
 	if err != nil {
 		return err
 	}
