@@ -3,7 +3,7 @@ package gateway
 import (
 	"context"
 	"strconv"
-	"sync/atomic"
+	"sync"
 
 	"durward/internal/exchange"
 	"durward/internal/federation"
@@ -34,9 +34,9 @@ func (g *Gateway) listen(ctx context.Context, p *passage, out exchange.Stream) e
 		return exchange.Fail(err)
 	}
 	defer tasks.close()
-	out.Notify(wire.NoteAcknowledged, acknowledged(p.in.ID, filter, uris, tasks.honoured()))
-	feed.open.Store(true)
+	// Whoever has the acknowledgement hears of every change from then on, so we listen before it is out.
 	defer g.set.Listen(p.in.Route, p.in.Client.Era, filter, feed)()
+	feed.acknowledge(acknowledged(p.in.ID, filter, uris, tasks.honoured()))
 	for {
 		select {
 		case <-tasks.ready:
@@ -80,15 +80,27 @@ func (g *Gateway) subscribeAll(ctx context.Context, p *passage, list []byte, fee
 
 // listenFeed marks each event with the id of the listen request.
 type listenFeed struct {
-	id   []byte
-	out  exchange.Stream
-	open atomic.Bool // the acknowledgement, which has to be the first message, is out
+	id  []byte
+	out exchange.Stream // does not block
+
+	mu   sync.Mutex // guards open, and keeps events behind the acknowledgement
+	open bool       // the acknowledgement, which has to be the first message, is out
+}
+
+// acknowledge sends the first message, and lets events pass from then on.
+func (f *listenFeed) acknowledge(params []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.out.Notify(wire.NoteAcknowledged, params)
+	f.open = true
 }
 
 // Notify passes an event on. What happens before the acknowledgement is not
 // missed: whoever reads a resource after it sees it.
 func (f *listenFeed) Notify(method string, params []byte) {
-	if !f.open.Load() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.open {
 		return
 	}
 	f.out.Notify(method, withSubscription(params, f.id))
