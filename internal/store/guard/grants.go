@@ -24,11 +24,10 @@ func (d *DB) AddGrant(ctx context.Context, g *approval.Grant) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.db.ExecContext(ctx, `INSERT INTO grants
+	return d.write(ctx, `INSERT INTO grants
 		(id, principal, rules, method, server, tool, pin, arguments, patterns, created, expires, by, reason, preview)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		g.ID, g.Principal, string(rules), g.Method, g.Server, g.Tool, g.Pin, g.Arguments, string(patterns), micros(g.Created), micros(g.Expires), g.By, g.Reason, g.Preview)
-	return d.explain(err)
 }
 
 // Grants implements approval.Store. One that cannot be read is an error: nobody
@@ -64,6 +63,5 @@ func (d *DB) Grants(ctx context.Context) ([]approval.Grant, error) {
 
 // RemoveGrant implements approval.Store.
 func (d *DB) RemoveGrant(ctx context.Context, id string) error {
-	_, err := d.db.ExecContext(ctx, "DELETE FROM grants WHERE id = ?", id)
-	return d.explain(err)
+	return d.write(ctx, "DELETE FROM grants WHERE id = ?", id)
 }

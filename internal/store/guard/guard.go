@@ -69,13 +69,14 @@ func Open(ctx context.Context, opt Options) (*DB, error) {
 }
 
 // dsn are the settings of the connection. With the rollback journal there is one
-// file at rest, and full has every commit on the disk before it returns.
+// file at rest, and extra has every commit on the disk before it returns: with full the
+// removal of that journal may not be there yet, and a loss of power undoes the commit.
 func dsn(opt Options) string {
 	settings := url.Values{
 		"mode": {"rw"}, "_defensive": {"1"}, "_error_rc": {"1"}, "_dqs": {"0"}, "_txlock": {"immediate"},
 		"_pragma": {
 			"busy_timeout(" + strconv.FormatInt(opt.Busy.Milliseconds(), 10) + ")",
-			"synchronous(full)", "cell_size_check(1)", "trusted_schema(0)", "secure_delete(1)",
+			"synchronous(extra)", "cell_size_check(1)", "trusted_schema(0)", "secure_delete(1)",
 		},
 	}
 	return (&url.URL{Scheme: "file", OmitHost: true, Path: opt.Path, RawQuery: settings.Encode()}).String()
@@ -144,6 +145,20 @@ func (d *DB) claim(ctx context.Context) (version int64, err error) {
 			"%s was written by a newer Durward (schema %d, this one knows %d); install that version again, or move the file away to begin with no grants and no pins", d.path, version, schemaVersion)
 	}
 	return version, err
+}
+
+// write runs a statement in a transaction: after an error, that of an end of ctx too,
+// nothing was written.
+func (d *DB) write(ctx context.Context, query string, args ...any) error {
+	tx, err := d.db.BeginTx(ctx, nil)
+	if err != nil {
+		return d.explain(err)
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	if _, err := tx.ExecContext(ctx, query, args...); err != nil {
+		return d.explain(err)
+	}
+	return d.explain(tx.Commit())
 }
 
 // Close closes the file.

@@ -1,10 +1,12 @@
 package guard_test
 
 import (
+	"context"
 	"database/sql"
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -135,5 +137,40 @@ func TestWhatIsNotOursIsRefused(t *testing.T) {
 	}
 	if all, err := opened(t, damaged).Grants(t.Context()); durward.KindOf(err) != durward.Unavailable || err == nil {
 		t.Errorf("%v %v", all, err)
+	}
+}
+
+// What a power cut may undo was never said to be written.
+func TestCommitsOutlastALossOfPower(t *testing.T) {
+	if n := opened(t, filepath.Join(t.TempDir(), "guard.db")).Synchronous(t); n != 3 { // EXTRA: the removal of the journal is on the disk, too
+		t.Errorf("synchronous is %d", n)
+	}
+}
+
+// A grant of which was said that it could not be kept is not there after the next start.
+func TestAGrantIsKeptOrRefused(t *testing.T) {
+	db := opened(t, filepath.Join(t.TempDir(), "guard.db"))
+	kept := map[string]bool{}
+	for n := range 400 {
+		g := grant(strconv.Itoa(n))
+		ctx, cancel := context.WithCancel(t.Context())
+		timer := time.AfterFunc(time.Duration(n%40)*50*time.Microsecond, cancel)
+		if err := db.AddGrant(ctx, &g); err == nil {
+			kept[g.ID] = true
+		}
+		timer.Stop()
+		cancel()
+	}
+	all, err := db.Grants(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range all {
+		if !kept[g.ID] {
+			t.Errorf("grant %s was refused, and is there", g.ID)
+		}
+	}
+	if len(all) < len(kept) {
+		t.Errorf("%d grants of %d are there", len(all), len(kept))
 	}
 }
