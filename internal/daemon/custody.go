@@ -194,5 +194,5 @@ func (c *custody) Follow(_ context.Context, f client.CallFilter, after string) (
 	if err != nil {
 		return nil, err
 	}
-	return b.hub.follow(settled{b}, b.reader, filter, after)
+	return b.hub.follow(settled{b}, settled{b}, filter, after)
 }

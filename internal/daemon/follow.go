@@ -62,11 +62,17 @@ type committed struct {
 	records []ledger.Record
 }
 
+// lookup finds calls, of which a follower was not told when they began. Of one that a
+// committed outcome is of, it has the intent, or gives an error other than NotFound.
+type lookup interface {
+	Call(ctx context.Context, id string) (*ledger.Story, error)
+}
+
 // follower is one reader of what is committed.
 type follower struct {
 	hub    *hub
 	store  ledger.Auditor
-	reader ledger.Reader
+	reader lookup
 	filter ledger.Filter
 	more   chan struct{} // has an element when something waits
 
@@ -84,7 +90,7 @@ type follower struct {
 var _ control.Follower = (*follower)(nil)
 
 // follow makes a follower of what comes after a link; from now on if after is "".
-func (h *hub) follow(store ledger.Auditor, reader ledger.Reader, filter ledger.Filter, after string) (*follower, error) {
+func (h *hub) follow(store ledger.Auditor, reader lookup, filter ledger.Filter, after string) (*follower, error) {
 	f := &follower{
 		hub: h, store: store, reader: reader, filter: filter, more: make(chan struct{}, 1), open: map[durward.CallID]*ledger.Intent{},
 	}
@@ -154,12 +160,21 @@ func (f *follower) Next(ctx context.Context) ([]client.Followed, error) {
 	for {
 		queue, behind, closed := f.take()
 		var out []client.Followed
+		var err error
 		for _, c := range queue {
-			if c.seq > f.last { // others were read from the store
-				out = append(out, f.told(ctx, c)...)
+			if c.seq <= f.last { // it was read from the store
+				continue
 			}
+			var some []client.Followed
+			if some, err = f.told(ctx, c); err != nil {
+				f.live = false // it is read from the store, with what comes after it
+				break
+			}
+			out = append(out, some...)
 		}
 		switch {
+		case err != nil:
+			return orError(out, err)
 		case behind:
 			return append(out, client.Followed{Cursor: cursor(f.last)}), nil
 		case len(out) > 0:
@@ -182,14 +197,14 @@ func (f *follower) catchUp(ctx context.Context) ([]client.Followed, error) {
 	var out []client.Followed
 	before := f.last
 	err := f.store.Links(ctx, f.last+1, func(l ledger.Link, records []ledger.Record) error {
-		out = append(out, f.told(ctx, committed{l.Seq, records})...)
-		if len(out) >= followBatch {
-			return errEnough
+		some, err := f.told(ctx, committed{l.Seq, records})
+		if out = append(out, some...); err == nil && len(out) >= followBatch {
+			err = errEnough
 		}
-		return nil
+		return err
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, err
+		return orError(out, err)
 	}
 	if f.last == before {
 		f.hub.mu.Lock()
@@ -202,13 +217,25 @@ func (f *follower) catchUp(ctx context.Context) ([]client.Followed, error) {
 	return out, nil
 }
 
+// orError is what a follower is told, or, if that is nothing, what kept it from being
+// told more: that comes again, or is over then.
+func orError(out []client.Followed, err error) ([]client.Followed, error) {
+	if len(out) > 0 {
+		return out, nil
+	}
+	return nil, err
+}
+
 func cursor(seq uint64) string { return strconv.FormatUint(seq, 10) }
 
-// told makes of a batch what the follower is told of it.
-func (f *follower) told(ctx context.Context, c committed) []client.Followed {
+// told makes of a batch what the follower is told of it: all of that, or nothing.
+func (f *follower) told(ctx context.Context, c committed) ([]client.Followed, error) {
 	var out []client.Followed
 	for _, r := range c.records {
-		row, ok := f.row(ctx, r)
+		row, ok, err := f.row(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		if ok && ledgerapi.Matches(&f.filter, &row) {
 			call := ledgerapi.Call(&row)
 			// Who goes on after it gets the others of its batch, too.
@@ -219,31 +246,35 @@ func (f *follower) told(ctx context.Context, c committed) []client.Followed {
 	if len(out) > 0 {
 		out[len(out)-1].Cursor = cursor(c.seq)
 	}
-	return out
+	return out, nil
 }
 
 // row returns the call that a record is about, if it is one that is told: calls
 // are told when they end, or when they begin if the filter says so.
-func (f *follower) row(ctx context.Context, r ledger.Record) (ledger.Row, bool) {
+func (f *follower) row(ctx context.Context, r ledger.Record) (row ledger.Row, ok bool, err error) {
 	switch r := r.(type) {
 	case *ledger.Intent:
 		if f.filter.Status == client.StatusDispatched {
-			return ledger.Row{Intent: *r}, true
+			return ledger.Row{Intent: *r}, true, nil
 		}
 		if len(f.open) < followOpen {
 			f.open[r.ID] = r
 		}
 	case *ledger.Outcome:
 		if f.filter.Status == client.StatusDispatched {
-			return ledger.Row{}, false
+			return ledger.Row{}, false, nil
 		}
 		if i, ok := f.open[r.Call]; ok {
 			delete(f.open, r.Call)
-			return ledger.Row{Intent: *i, Outcome: r}, true
+			return ledger.Row{Intent: *i, Outcome: r}, true, nil
 		}
-		if story, err := f.reader.Call(ctx, string(r.Call)); err == nil { // it began before the follower did
-			return story.Row, true
+		story, err := f.reader.Call(ctx, string(r.Call)) // it began before the follower did
+		switch {
+		case err == nil:
+			return ledger.Row{Intent: story.Intent, Outcome: r}, true, nil
+		case durward.KindOf(err) != durward.NotFound: // that it was pruned meanwhile
+			return ledger.Row{}, false, err
 		}
 	}
-	return ledger.Row{}, false
+	return ledger.Row{}, false, nil
 }

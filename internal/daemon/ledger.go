@@ -208,6 +208,17 @@ func (s settled) Links(ctx context.Context, from uint64, f func(ledger.Link, []l
 	return s.store.Links(ctx, from, f)
 }
 
+// Call implements lookup. A store that takes nothing is read all the same, but what is
+// not in it may be in the journal.
+func (s settled) Call(ctx context.Context, id string) (*ledger.Story, error) {
+	failed := s.flush(ctx)
+	story, err := s.reader.Call(ctx, id)
+	if failed != nil && durward.KindOf(err) == durward.NotFound {
+		return nil, failed
+	}
+	return story, err
+}
+
 // Bodies implements ledger.Auditor.
 func (s settled) Bodies(ctx context.Context, f func(ledger.BodyInfo, io.Reader) error) error {
 	return s.store.Bodies(ctx, f)
