@@ -42,6 +42,23 @@ func TestAFollowerThatWasTooSlowGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// A stream that cannot go on says why: the service is still there.
+func TestAFollowerIsToldWhyNothingMoreComes(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, ":\n\nevent: call\ndata: {\"cursor\":\"4\",\"call\":{\"id\":\"one\"}}\n\nevent: error\ndata: {\"error\":{\"kind\":\"unavailable\",\"message\":\"its disk is full\"}}\n\n")
+	}))
+	defer web.Close()
+	c, err := client.NewTCP(strings.TrimPrefix(web.URL, "http://"), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	err = c.FollowCalls(t.Context(), client.CallFilter{}, "", func(client.Followed) bool { n++; return true })
+	if durward.KindOf(err) != durward.Unavailable || err.Error() != "its disk is full" || n != 1 {
+		t.Error(err, n)
+	}
+}
+
 func TestABodySaysHowLongItWas(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/bodies/0a" {

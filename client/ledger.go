@@ -61,7 +61,8 @@ func (c *Client) CallStats(ctx context.Context, f CallFilter) (*CallStats, error
 // the status "dispatched" in the filter, when it begins), until ctx ends, f
 // returns false or the service ends. after is the cursor after which it begins;
 // empty: now. A follower that was too slow is brought up to date from the store,
-// so that nothing is left out. The error is nil if ctx or f ended it.
+// so that nothing is left out. The error is nil if ctx or f ended it, and else says why
+// nothing more is told.
 func (c *Client) FollowCalls(ctx context.Context, filter CallFilter, after string, f func(Followed) bool) error {
 	for {
 		over, behind := false, false
@@ -71,6 +72,9 @@ func (c *Client) FollowCalls(ctx context.Context, filter CallFilter, after strin
 			query.Set("after", after)
 		}
 		err := c.stream(ctx, http.MethodGet, withQuery("/api/v1/calls", query), nil, func(name string, data []byte) (bool, error) {
+			if name == "error" {
+				return true, failureOf(data)
+			}
 			var e Followed
 			if err := json.Unmarshal(data, &e); err != nil {
 				return true, err
@@ -143,11 +147,7 @@ func (c *Client) work(ctx context.Context, path string, body any, progress func(
 			done = true
 			return true, json.Unmarshal(data, into)
 		case "error":
-			var f Failure
-			if err := json.Unmarshal(data, &f); err != nil {
-				return true, err
-			}
-			return true, f.Error.err()
+			return true, failureOf(data)
 		}
 		return false, nil
 	})

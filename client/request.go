@@ -97,6 +97,15 @@ func refused(resp *http.Response) error {
 	return body.Error.err()
 }
 
+// failureOf is the error that an event of a stream tells.
+func failureOf(data []byte) error {
+	var f Failure
+	if err := json.Unmarshal(data, &f); err != nil {
+		return err
+	}
+	return f.Error.err()
+}
+
 func (f *FailureDetail) err() error {
 	kind, err := durward.ParseKind(f.Kind)
 	if err != nil {

@@ -29,11 +29,7 @@ func (c *Client) Call(ctx context.Context, r CallRequest, progress func(Progress
 			result = &Result{}
 			return true, json.Unmarshal(data, result)
 		case "error":
-			var f Failure
-			if err := json.Unmarshal(data, &f); err != nil {
-				return true, err
-			}
-			return true, f.Error.err()
+			return true, failureOf(data)
 		}
 		return false, nil
 	})

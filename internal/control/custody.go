@@ -125,6 +125,9 @@ func (a *api) follow(w http.ResponseWriter, r *request, f client.CallFilter, aft
 			if errors.Is(err, context.DeadlineExceeded) {
 				break // it was silent for long
 			}
+			if err != nil && ctx.Err() == nil { // the reader is there, and so is the service
+				s.send(event{"error", failure(err)})
+			}
 			if err != nil || !s.followed(some) {
 				return nil // the stream is all that can be said
 			}

@@ -74,6 +74,9 @@ func (a *archive) Follow(_ context.Context, f client.CallFilter, after string) (
 func (a *archive) Next(ctx context.Context) ([]client.Followed, error) {
 	select {
 	case some := <-a.told:
+		if len(some) == 1 && some[0].Cursor == "broken" {
+			return nil, errors.New("the page is damaged")
+		}
 		return some, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -197,6 +200,17 @@ func TestFollowingTellsWhoIsTooSlowWhereToGoOn(t *testing.T) {
 	}
 	if _, open := <-a.told; open {
 		t.Error("the follower was not closed")
+	}
+}
+
+// A stream that cannot go on says why.
+func TestFollowingSaysWhyItEnds(t *testing.T) {
+	a := &archive{told: make(chan []client.Followed)}
+	url := ledgerAPI(t, a, control.Read) + "/api/v1/calls?follow=1"
+	go func() { a.told <- []client.Followed{{Cursor: "broken"}} }()
+	resp, text := get(t, url)
+	if resp.StatusCode != http.StatusOK || !strings.HasSuffix(text, "event: error\ndata: {\"error\":{\"kind\":\"internal\",\"message\":\"the page is damaged\"}}\n\n") {
+		t.Errorf("%d %q", resp.StatusCode, text)
 	}
 }
 

@@ -50,7 +50,7 @@ func readingRoutes() []route {
 	return []route{
 		{method: "GET", path: "/api/v1/calls", id: "listCalls", scope: Read, summary: "The calls that were recorded, newest first.",
 			query:  append(append(callQuery(), page("Rows of a page, 1 to 1000; default 50.")...), follow...),
-			stream: "With follow=1: an event call (Followed) when a call ends, or with status=dispatched when it begins. A reader that is too slow gets the event behind with a cursor to go on after, and the stream ends.",
+			stream: "With follow=1: an event call (Followed) when a call ends, or with status=dispatched when it begins. A reader that is too slow gets the event behind with a cursor to go on after, and the stream ends; so it does after an event error (Failure).",
 			answer: client.CallList{}, also: true, serve: (*api).listCalls},
 		{method: "GET", path: "/api/v1/calls/{id}", id: "showCall", scope: Read, summary: "Everything about one call. A prefix of the id that only one call has is enough.",
 			answer: client.CallStory{}, serve: (*api).showCall},
