@@ -41,6 +41,7 @@ func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.
 	if err := g.intend(ctx, p, d); err != nil { // written before it acts
 		return exchange.Fail(err)
 	}
+	defer g.unfinished(ctx, p)
 	reply, refused := g.consult(ctx, p, d, out) // ask a person, if that was decided
 	if !refused {
 		reply = g.review(ctx, p, p.serve(ctx, p, g.screened(p, out)))
@@ -52,7 +53,18 @@ func (g *Gateway) serve(ctx context.Context, in *exchange.Inbound, out exchange.
 // survived answers a request whose handling hit a defect of ours.
 func (g *Gateway) survived(ctx context.Context, in *exchange.Inbound, defect any) exchange.Reply {
 	g.log.ErrorContext(ctx, "a request hit a defect of Durward; please report it", "method", clip(in.Method), "defect", clip(fmt.Sprint(defect)), "stack", string(debug.Stack()))
-	return exchange.Fail(durward.Errorf(durward.Internal, "", "the gateway hit a defect of its own and cannot say whether the request was executed; the log has the details"))
+	return exchange.Fail(errDefect)
+}
+
+var errDefect = durward.Errorf(durward.Internal, "", "the gateway hit a defect of its own and cannot say whether the request was executed; the log has the details")
+
+// unfinished has an outcome recorded for a request that a defect of ours kept from one.
+func (g *Gateway) unfinished(ctx context.Context, p *passage) {
+	if !p.concluded {
+		g.recorder.Outcome(ctx, &p.call, durward.Outcome{
+			Status: durward.StatusUnknown, Error: wire.ErrorObject(errDefect), Attempts: p.sent, Dispatched: p.first, Finished: time.Now(),
+		})
+	}
 }
 
 // passage is one request on its way through the gateway.
@@ -73,6 +85,8 @@ type passage struct {
 	approval string           // an answer for earlier rounds of the same call, by its id; empty: none
 	refused  durward.Status   // how policy ended it; empty: it did not
 	recorded []byte           // what is written down in place of the result
+
+	concluded bool // its outcome was handed to the recorder
 
 	denied string // why no person let it pass: one of the causes
 

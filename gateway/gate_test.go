@@ -54,6 +54,9 @@ func (g *gate) DecideResult(_ context.Context, _ *durward.Call, result []byte) (
 	if strings.Contains(string(result), "classified") {
 		return durward.Decision{Action: durward.Block}, nil
 	}
+	if strings.Contains(string(result), "explosive") {
+		panic("a defect")
+	}
 	return durward.Decision{Action: durward.Allow}, nil
 }
 
@@ -146,10 +149,17 @@ func TestNothingPassesThatCannotBeWritten(t *testing.T) {
 }
 
 func TestADefectIsAnsweredAndHarmsNobodyElse(t *testing.T) {
-	r, _ := gated(t)
+	r, g := gated(t)
 	for era, c := range r.clients(t, "/mcp") {
 		if a := call(t, c, "h__env", `{"name":"X"}`); a.Code() != wire.CodeInternal {
 			t.Errorf("%s: %d %s", era, a.Status, a.Body)
+		}
+		g.taken()
+		if a := call(t, c, "h__echo", `{"text":"explosive"}`); a.Code() != wire.CodeInternal || strings.Contains(string(a.Body), "explosive") {
+			t.Errorf("%s: %d %s", era, a.Status, a.Body)
+		}
+		if got := g.taken(); !strings.HasSuffix(got, "result\noutcome unknown") { // it was made, and has an outcome
+			t.Errorf("%s:\n%s", era, got)
 		}
 		if a := call(t, c, "h__echo", `{"text":"x"}`); a.Text() != "x" {
 			t.Errorf("%s: %s", era, a.Body)

@@ -140,6 +140,7 @@ func (g *Gateway) matched(call *durward.Call, matches []durward.Match) {
 
 // conclude has the outcome of a request recorded.
 func (g *Gateway) conclude(ctx context.Context, p *passage, o durward.Outcome) {
+	p.concluded = true
 	g.recorder.Outcome(ctx, &p.call, o)
 	p.passed.Outcome = o
 }
