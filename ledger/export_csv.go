@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/csv"
 	"io"
@@ -70,13 +72,12 @@ func csvColumns() []csvColumn {
 // ExportCSV writes the calls that a filter chooses, newest first, as CSV (RFC 4180,
 // UTF-8) with a line of names ([CSVColumns]). What a spreadsheet would take for a
 // formula begins with an apostrophe: a cell that begins with = + - @, a tab or a
-// carriage return.
+// carriage return. Other than that cells are what was recorded, with their line ends.
 func ExportCSV(ctx context.Context, w io.Writer, r Reader, opt ExportOptions) error {
 	columns := csvColumns()
-	out := csv.NewWriter(w)
-	out.UseCRLF = true
-	if err := out.Write(CSVColumns()); err != nil {
-		return writeError(err)
+	out := newCSVLines(w)
+	if err := out.write(CSVColumns()); err != nil {
+		return err
 	}
 	cells := make([]string, len(columns))
 	err := export(ctx, r, opt, func(s *Story) error {
@@ -84,16 +85,35 @@ func ExportCSV(ctx context.Context, w io.Writer, r Reader, opt ExportOptions) er
 		for i, c := range columns {
 			cells[i] = plainCell(c.of(e))
 		}
-		if err := out.Write(cells); err != nil {
-			return writeError(err)
-		}
-		return nil
+		return out.write(cells)
 	})
-	out.Flush()
-	if flushed := out.Error(); err == nil && flushed != nil {
-		return writeError(flushed)
+	return finishLines(out.out, err)
+}
+
+// csvLines ends lines as RFC 4180 says, and leaves those within cells alone, which a
+// csv.Writer does not.
+type csvLines struct {
+	out  *bufio.Writer
+	line bytes.Buffer
+	row  *csv.Writer // writes to line
+}
+
+func newCSVLines(w io.Writer) *csvLines {
+	l := &csvLines{out: bufio.NewWriterSize(w, 64<<10)}
+	l.row = csv.NewWriter(&l.line)
+	return l
+}
+
+func (l *csvLines) write(cells []string) error {
+	l.line.Reset()
+	err := l.row.Write(cells)
+	if l.row.Flush(); err == nil {
+		_, err = l.out.Write(append(bytes.TrimSuffix(l.line.Bytes(), []byte("\n")), "\r\n"...))
 	}
-	return err
+	if err != nil {
+		return writeError(err)
+	}
+	return nil
 }
 
 // plainCell makes a text one that no spreadsheet runs.
