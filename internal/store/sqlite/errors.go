@@ -60,7 +60,7 @@ func explain(path string, err error) error {
 		return say(durward.Unavailable, "cannot be opened; look at the file, its directory (which must be writable) and its disk")
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
 		err = damage{err}
-		return say(durward.Unavailable, "is damaged; stop the service, and restore a backup, or move the file away, and its checkpoints with it, to begin a new ledger (durward ledger verify says what of it can be trusted)")
+		return say(durward.Unavailable, "is damaged; stop the service, and restore a backup (what SQLite has beside the file, -wal and -shm, must go with it), or move the file away, and its checkpoints with it, to begin a new ledger (durward ledger verify says what of it can be trusted)")
 	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOLFS:
 		return say(durward.Unavailable, "cannot be used because its disk, or the lack of space on it, gives errors; see the system's log")
 	case sqlite3.SQLITE_CONSTRAINT:

@@ -1,6 +1,9 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // WithSegments makes segments small, so that few rows make many of them.
 func WithSegments(o Options, calls, others, amend int) Options {
@@ -46,4 +49,14 @@ func (d *DB) Copied() error {
 	k := d.copier
 	d.copier = nil
 	return k.stop()
+}
+
+// Begun makes an empty file a ledger without tables, and calls f before it closes it.
+func Begun(path string, f func()) error {
+	c, err := begun(path, time.Second)
+	if err != nil {
+		return err
+	}
+	f()
+	return c.close()
 }

@@ -1,7 +1,9 @@
 package sqlite
 
 import (
+	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 
@@ -14,6 +16,45 @@ const (
 	walSuffix = "-wal"
 	shmSuffix = "-shm"
 )
+
+// What a database begins with: that it is one, and whose (see applicationID).
+const (
+	magic    = "SQLite format 3\x00"
+	headSize = 100
+	headID   = 68 // four bytes, the highest first
+)
+
+// checkLog refuses a file that the log beside it, which a process that was killed left,
+// cannot be of. SQLite would copy the log into it, or remove it, and what only the log
+// has would be lost when its file is put back.
+func checkLog(path string) error {
+	if log, err := os.Lstat(path + walSuffix); err != nil || log.Size() == 0 {
+		return nil
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return durward.Errorf(durward.Unavailable, "ledger",
+			"%s is gone, but its write-ahead log is there, with records in it; put that file back, or move %s%s away to begin a new ledger", path, path, walSuffix)
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // who opens it says what is wrong with it
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil //nolint:nilerr // the same
+	}
+	var head [headSize]byte
+	_, err = io.ReadFull(f, head[:])
+	_ = f.Close() // it was only read
+	id := binary.BigEndian.Uint32(head[headID:])
+	// A process that was killed while it made the file has its number in the log only.
+	unfinished := id == 0 && info.Size() <= pageSize
+	if err == nil && string(head[:len(magic)]) == magic && (id == applicationID || unfinished) {
+		return nil
+	}
+	return durward.Errorf(durward.Invalid, "ledger",
+		"%s is no ledger of Durward, but the write-ahead log of one is beside it; put the right file back, or move both away to begin a new ledger", path)
+}
 
 // Present reports whether the file is there and is the one that was opened: nil, or
 // what happened to it. It waits for nobody.

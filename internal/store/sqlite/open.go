@@ -105,7 +105,7 @@ type state struct {
 // Open opens the ledger in a file, makes it if there is none, and brings it to the
 // newest schema. Errors: Denied for a file that others may read or that is not ours,
 // Invalid for one that is no ledger or of a newer version, Conflict when another
-// process has it open, else Unavailable.
+// process has it open, else Unavailable; that, too, when only its log is left.
 func Open(ctx context.Context, opt Options) (*DB, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -138,6 +138,9 @@ func shareLocks() {
 func (d *DB) begin(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := checkLog(d.opt.Path); err != nil {
+		return err
+	}
 	if err := create(d.opt.Path); err != nil {
 		return err
 	}
@@ -253,17 +256,28 @@ func claim(c *conn, path string) (version int64, err error) {
 	return version, nil
 }
 
-// found makes an empty file a ledger without tables. What is set here has an effect
-// only as long as a file is empty.
+// found makes an empty file a ledger without tables.
 func found(path string, busy time.Duration) error {
+	c, err := begun(path, busy)
+	if err != nil {
+		return err
+	}
+	return c.close()
+}
+
+// begun is found that leaves the file open. What is set here has an effect only as long
+// as a file is empty.
+func begun(path string, busy time.Duration) (*conn, error) {
 	settings := plain(busy)
 	settings["_pragma"] = append(settings["_pragma"], "page_size("+strconv.Itoa(pageSize)+")", "auto_vacuum(incremental)", "journal_mode(wal)")
 	c, err := connect(path, settings)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = c.exec("PRAGMA application_id = " + strconv.Itoa(applicationID))
-	return errors.Join(err, c.close())
+	if _, err := c.exec("PRAGMA application_id = " + strconv.Itoa(applicationID)); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
 }
 
 // upgrade runs the migrations that the file has not seen.

@@ -137,6 +137,8 @@ func dialReader(ctx context.Context, path string) (*conn, error) {
 		return nil, durward.Errorf(durward.Unavailable, "ledger", "the ledger cannot be read: %w", err)
 	case !info.Mode().IsRegular():
 		return nil, durward.Errorf(durward.Invalid, "ledger", "%s is no file, so no ledger", path)
+	case info.Size() < pageSize: // SQLite may take it for empty, and remove the log beside it
+		return nil, durward.Errorf(durward.Invalid, "ledger", "%s is no ledger of Durward", path)
 	}
 	c, err := connectReader(ctx, path, false)
 	if err != nil && unwritable(path) {
