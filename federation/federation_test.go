@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"durward"
 	"durward/federation"
@@ -41,10 +42,12 @@ func start(t *testing.T, servers ...durward.Server) *federation.Federation {
 
 func TestForeignToolsAreCalledLikeNativeOnes(t *testing.T) {
 	f := start(t, server("a"), server("b"))
-	tools := f.Tools(t.Context())
 	seen := map[string]federation.Tool{}
-	for _, tool := range tools {
-		seen[tool.Name] = tool
+	// Lists do not wait long for a server that comes up later than another.
+	for end := time.Now().Add(time.Minute); seen["a__echo"].Name == "" && time.Now().Before(end); {
+		for _, tool := range f.Tools(t.Context()) {
+			seen[tool.Name] = tool
+		}
 	}
 	if echo := seen["a__echo"]; echo.Server != "a" || echo.Native != "echo" || echo.Risk != durward.RiskHigh || !strings.Contains(string(echo.Raw), `"inputSchema"`) {
 		t.Errorf("%+v", echo)

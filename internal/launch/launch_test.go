@@ -196,7 +196,7 @@ func TestB6_NothingOutlivesItsServer(t *testing.T) {
 }
 
 func TestB6_AHundredAtOnceLeaveNoZombies(t *testing.T) {
-	l := newLauncher(t, launch.Options{})
+	l := newLauncher(t, launch.Options{Grace: time.Minute}) // for a hundred to get their turn and end
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
@@ -270,7 +270,7 @@ func TestStopOrder(t *testing.T) {
 	for name, opts := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLauncher(t, launch.Options{NoInit: opts.NoInit})
+			l := newLauncher(t, launch.Options{NoInit: opts.NoInit, Grace: 5 * time.Second}) // of which it needs hardly any
 			p := start(t, l, self("part:stoporder"))
 			out := bufio.NewReader(p.Stdout())
 			if line, err := out.ReadString('\n'); line != "ready\n" {

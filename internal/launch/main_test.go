@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
@@ -161,7 +162,7 @@ func wait(t *testing.T, from chan string, names ...string) {
 		select {
 		case name := <-from:
 			delete(missing, name)
-		case <-t.Context().Done():
+		case <-time.After(time.Minute):
 			t.Fatalf("still waiting for %v", missing)
 		}
 	}

@@ -26,7 +26,10 @@ func TestTheHotPathAllocatesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, req, ctx := &stream{}, tool(), context.Background()
-	n := testing.AllocsPerRun(2000, func() {
+	least := func(call func()) float64 { // of two: each counts what the rest of the process allocates meanwhile
+		return min(testing.AllocsPerRun(1000, call), testing.AllocsPerRun(1000, call))
+	}
+	n := least(func() {
 		if r := s.Do(ctx, alice(), req, out); r.Error != nil {
 			t.Fatalf("%s", r.Error)
 		}
@@ -36,7 +39,7 @@ func TestTheHotPathAllocatesLittle(t *testing.T) {
 	}
 	timed := *req
 	timed.Deadline = time.Now().Add(time.Hour)
-	n = testing.AllocsPerRun(2000, func() { s.Do(ctx, alice(), &timed, out) })
+	n = least(func() { s.Do(ctx, alice(), &timed, out) })
 	if n > 3 {
 		t.Errorf("%v allocations per call with a deadline", n)
 	}

@@ -34,7 +34,7 @@ func (m mailbox) next(t testing.TB) exchange.Message {
 	select {
 	case msg := <-m:
 		return msg
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no message came")
 		return nil
 	}
