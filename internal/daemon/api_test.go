@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"durward/internal/daemon"
 	"durward/internal/paths"
 	"durward/internal/testkit/hostile"
+	"durward/internal/wire"
 )
 
 // served is a running service, its configuration file, and a client of it.
@@ -24,6 +27,38 @@ func served(t *testing.T, text string) (*client.Client, daemon.Options) {
 	opt := configured(t, text)
 	started(t, opt)
 	return client.New(paths.Socket()), opt
+}
+
+// A server of which one list takes long comes up all the same: the others are offered
+// meanwhile, and that is not all there is to wait for.
+func TestAServerIsTriedUntilAllItsListsAreThere(t *testing.T) {
+	c, _ := served(t, base)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var m wire.Message
+		if err := wire.Parse(body, wire.FromClient, &m); err != nil || m.Kind != wire.Request {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		result := map[string]string{
+			wire.MethodDiscover:    `"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"w","version":"1"}`,
+			wire.MethodToolsList:   `"tools":[{"name":"a","inputSchema":{"type":"object"}}]`,
+			wire.MethodPromptsList: `"prompts":[{"name":"p"}]`,
+		}[m.Method]
+		for m.Method == wire.MethodPromptsList { // its tools are offered first
+			if s, err := c.Server(r.Context(), "w"); err != nil || s.Status.Tools == 1 {
+				break
+			}
+			time.Sleep(10 * time.Millisecond) // nothing tells of it
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private",%s}}`, m.ID, result)
+	}))
+	defer server.Close()
+	s, err := c.AddServer(t.Context(), client.NewServer{Name: "w", URL: server.URL})
+	if err != nil || s.Status.State != durward.StateReady || s.Status.Tools != 1 || s.Status.Prompts != 1 {
+		t.Fatalf("%+v %v", s, err)
+	}
 }
 
 func hostileServer(name string, flags ...string) client.NewServer {

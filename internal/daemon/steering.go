@@ -99,22 +99,36 @@ func (s *Service) try(ctx context.Context, name string) durward.ServerStatus {
 		}
 	}
 	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	s.gateway.AwaitServer(ctx, name, limit)
-	st, _ := s.server(name)
+	// A list that is there is offered while others are still read.
+	st := s.await(ctx, name, func(st durward.ServerStatus) bool { return st.State != durward.StateConnecting })
 	if st.State != durward.StateBackoff || st.Transport != durward.TransportStdio {
 		return st
 	}
-	ctx, cancel := context.WithTimeout(ctx, lastWord)
+	ctx, cancel = context.WithTimeout(ctx, lastWord)
 	defer cancel()
+	// What it said last is known once it is gone.
+	return s.await(ctx, name, func(st durward.ServerStatus) bool {
+		return st.State != durward.StateBackoff || strings.Contains(st.Reason, "\n")
+	})
+}
+
+// await looks at a server's state until it is one that is waited for, and returns the
+// last: nothing tells of what is waited for here.
+func (s *Service) await(ctx context.Context, name string, ok func(durward.ServerStatus) bool) durward.ServerStatus {
 	tick := time.NewTicker(lookAt)
 	defer tick.Stop()
-	for st.State == durward.StateBackoff && !strings.Contains(st.Reason, "\n") {
+	for {
+		st, _ := s.server(name)
+		if ok(st) {
+			return st
+		}
 		select {
 		case <-ctx.Done():
 			return st
-		case <-tick.C: // what it said last is known once it is gone; nothing tells of that
+		case <-tick.C:
 		}
-		st, _ = s.server(name)
 	}
-	return st
 }
