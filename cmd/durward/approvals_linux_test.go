@@ -34,6 +34,7 @@ func TestAPersonAtATerminalApprovesACall(t *testing.T) {
 	}
 	serve(t, command, "--config", file)
 	screen := atTerminal(t, 30, 100, command("approvals"))
+	screen.await("the screen", func(shown string) bool { return strings.Contains(shown, "nothing waits") })
 	typed := make(chan string, 1)
 	go func() {
 		typed <- callUntilApproved(command, screen)
@@ -59,7 +60,7 @@ func callUntilApproved(command func(...string) *exec.Cmd, screen *terminal) stri
 	over := make(chan string, 1)
 	go func() {
 		var last []byte
-		for range 100 {
+		for end := time.Now().Add(patience); time.Now().Before(end); {
 			out, err := command("call", "local__echo", "message=yes").CombinedOutput()
 			if last = out; err == nil {
 				break

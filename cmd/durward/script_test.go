@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"await": await, "end-service": endService, "json-lines": jsonLines, "tamper": tamper,
+			"await": await, "completes": completes, "end-service": endService, "json-lines": jsonLines, "tamper": tamper,
 		},
 	})
 }
@@ -64,7 +65,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: await FILE")
 	}
 	path := ts.MkAbs(args[0])
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		if _, err := os.Stat(path); (err == nil) != neg {
 			return
@@ -77,7 +78,24 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 // end-service ends the service that runs with this script's state directory, and
 // waits until it answers no more.
 func endService(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')" && for i in $(seq 600); do durward status >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1`))
+	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')" && for i in $(seq 1200); do durward status >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1`))
+}
+
+// completes REGEXP WORD… waits until the shell is offered what matches. Asked once, the
+// service may be too busy: a shell is answered within two seconds, or not at all.
+func completes(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || neg {
+		ts.Fatalf("usage: completes REGEXP WORD…")
+	}
+	wanted, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+		ts.Check(ts.Exec("durward", append([]string{"__complete"}, args[1:]...)...))
+		if wanted.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("%s is not offered", args[0])
 }
 
 // json-lines FILE checks that each line of a file, or of stdout, is a JSON object,
