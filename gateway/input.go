@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"durward"
@@ -51,11 +52,16 @@ func (g *Gateway) converse(ctx context.Context, p *passage, out exchange.Stream)
 	case expired:
 		return overdue(p)
 	case s.hold != "":
+		since := time.Now()
 		turn, err := g.holds.Resume(ctx, p.owner(), s.hold, s.round, p.in.Client.Capabilities, p.answer, out)
 		if err != nil {
+			if !errors.Is(err, hold.ErrLost) {
+				p.handed(since)
+			}
 			return lost(p, err)
 		}
-		return g.turned(ctx, p, turn)
+		p.first = since // of this request: the server has had the call itself for longer
+		return g.turned(ctx, p, turn, since)
 	default:
 		return g.nextRound(ctx, p, s, out)
 	}
@@ -85,14 +91,19 @@ func (g *Gateway) hold(ctx context.Context, p *passage, round int, out exchange.
 		reply := p.sends(p.way.send(ctx, &p.in.Request, &p.deaf))
 		return g.answered(ctx, p, missed(hold.Turn{Reply: reply, Refused: p.deaf.refused()}), round)
 	}
-	req := p.in.Request // the call may outlive this request
+	req, since := p.in.Request, time.Now() // the call may outlive this request
+	var begun atomic.Bool
 	turn, err := g.holds.Begin(ctx, p.owner(), req.Client.Capabilities, out, func(ctx context.Context, out exchange.Stream) exchange.Reply {
+		begun.Store(true)
 		return p.way.send(ctx, &req, &screen{out, g, &p.call})
 	})
 	if err != nil {
+		if begun.Load() {
+			p.handed(since)
+		}
 		return exchange.Fail(err)
 	}
-	return g.turned(ctx, p, turn)
+	return g.turned(ctx, p, turn, since)
 }
 
 // deaf is the stream of a modern client that cannot be asked anything. It notes
@@ -143,12 +154,12 @@ func (g *Gateway) nextRound(ctx context.Context, p *passage, s *state, out excha
 	return g.answered(ctx, p, p.sends(p.way.send(ctx, &p.in.Request, out)), s.round)
 }
 
-// turned makes the reply of what one turn of a held call brought.
-func (g *Gateway) turned(ctx context.Context, p *passage, turn hold.Turn) exchange.Reply {
+// turned makes the reply of what one turn of a held call brought, which began at since.
+func (g *Gateway) turned(ctx context.Context, p *passage, turn hold.Turn, since time.Time) exchange.Reply {
 	if len(turn.Questions) == 0 {
 		return g.answered(ctx, p, p.sends(missed(turn)), turn.Round)
 	}
-	p.sent = max(p.sent, 1)
+	p.handed(since)
 	if turn.Round > g.limits.Rounds {
 		return g.tooManyRounds(p)
 	}
@@ -308,6 +319,13 @@ func (p *passage) sends(reply exchange.Reply) exchange.Reply {
 		p.first = reply.Dispatched
 	}
 	return reply
+}
+
+// handed notes that a server has the request, or may have it, without having answered yet.
+func (p *passage) handed(since time.Time) {
+	if p.sent = max(p.sent, 1); p.first.IsZero() {
+		p.first = since
+	}
 }
 
 // setParams puts other answers and another state into the request, in place of those it has.

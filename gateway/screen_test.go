@@ -105,6 +105,44 @@ func TestServersQuestionsPassTheGate(t *testing.T) {
 	}
 }
 
+// timed counts calls that ended, and those of them that do not say rightly when they were
+// handed to a server.
+type timed struct {
+	noSampling
+	mu           sync.Mutex // guards all below
+	ended, wrong int
+}
+
+func (m *timed) Outcome(_ context.Context, c *durward.Call, o durward.Outcome) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.Method != wire.MethodToolsCall {
+		return
+	}
+	if m.ended++; o.Attempts == 0 || o.Dispatched.Before(c.Received) || o.Dispatched.After(o.Finished) {
+		m.wrong++
+	}
+}
+
+// A call that waits for the input of its client was made, and its record says when.
+func TestCallsThatWaitForInputSayWhenTheyWereMade(t *testing.T) {
+	m := new(timed)
+	_, modern := modernServer(t, "m")
+	g := start(t, gateway.Options{Servers: []durward.Server{modern, hostileServer("l")}, Recorder: m})
+	g.await(t, "m", isReady)
+	g.await(t, "l", isReady)
+	for _, server := range []string{"m", "l"} {
+		m.ended = 0
+		c := g.asking(t, true, "/mcp")
+		if _, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"`+server+`__interview","arguments":`+arguments("me", 2, 1, "form")+`}`, saysWhat); err != nil {
+			t.Fatal(err)
+		}
+		if m.ended != 3 || m.wrong > 0 {
+			t.Errorf("%s: %d of %d calls say that they were not made, or made at another time", server, m.wrong, m.ended)
+		}
+	}
+}
+
 // discreet lets everything pass, keeps nothing of questions and answers, and
 // withholds an answer that says "never".
 type discreet struct {
