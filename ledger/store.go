@@ -75,6 +75,7 @@ type Keeper interface {
 	// including seq, and the bodies that nothing names any more. It goes in small
 	// transactions, so that writing goes on meanwhile; it may be ended between any
 	// two and is called again with the same seq then. The last link is never pruned.
+	// What is done in several parts begins anew for each in what progress is told.
 	Prune(ctx context.Context, seq uint64, progress func(done, of int64)) error
 	// PruneBodies removes the bodies that no record of a link after seq names, in
 	// small transactions like Prune.

@@ -45,8 +45,9 @@ func (d *DB) Size(ctx context.Context) (int64, error) {
 // Prune removes whole links up to seq, but never the last, with their records, and the
 // bodies and names that nothing names any more. It works in small transactions between
 // those of who writes, each of which leaves whole links; when it is interrupted, calling
-// it again goes on. progress counts records. An outcome in a later link than that of its
-// intent stays, and still says which call it is of.
+// it again goes on. progress counts records, then names, bodies, and pages of the file,
+// each from the beginning. An outcome in a later link than that of its intent stays, and
+// still says which call it is of.
 func (d *DB) Prune(ctx context.Context, seq uint64, progress func(done, of int64)) error {
 	seq, first, last, err := d.pruneRange(ctx, seq)
 	if err != nil {
@@ -68,15 +69,13 @@ func (d *DB) Prune(ctx context.Context, seq uint64, progress func(done, of int64
 	if err != nil {
 		return err
 	}
-	for _, table := range [...]string{"callers", "targets", "verdicts"} {
-		if err := d.pruneNames(ctx, table, left); err != nil {
-			return err
-		}
-	}
-	if err := d.dropBodies(ctx, left, func(int64, int64) {}); err != nil {
+	if err := d.pruneNames(ctx, left, progress); err != nil {
 		return err
 	}
-	return d.shrink(ctx)
+	if err := d.dropBodies(ctx, left, progress); err != nil {
+		return err
+	}
+	return d.shrink(ctx, progress)
 }
 
 // pruneRange returns up to which link may be pruned, and the records up to there.
@@ -175,31 +174,56 @@ func (d *DB) firstSeq(ctx context.Context) (first int64, err error) {
 	return first, err
 }
 
-// pruneNames removes the rows of a table that only records before first name.
-func (d *DB) pruneNames(ctx context.Context, table string, first int64) error {
-	for more := true; more; {
-		err := d.small(ctx, func() error {
-			if err := d.used.write(d.conn, d.next-1); err != nil {
-				return err
-			}
-			r, err := d.conn.exec("DELETE FROM "+table+" WHERE id IN (SELECT id FROM "+table+" WHERE last < ? LIMIT ?)", first, int64(pruneRecords))
-			if err != nil {
-				return err
-			}
-			d.names = newNames() // some are gone
-			n, err := r.RowsAffected()
-			more = n == pruneRecords
+// pruneNames removes the names that only records before first have.
+func (d *DB) pruneNames(ctx context.Context, first int64, progress func(done, of int64)) error {
+	tables := [...]string{"callers", "targets", "verdicts"}
+	done, of := int64(0), int64(0)
+	err := d.small(ctx, func() error {
+		if err := d.used.write(d.conn, d.next-1); err != nil {
 			return err
-		})
+		}
+		for _, table := range tables {
+			n, _, err := d.conn.number("SELECT count(*) FROM "+table+" WHERE last < ?", first)
+			if of += n; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, table := range tables {
+		for n := int64(pruneRecords); n == pruneRecords && err == nil; {
+			if n, err = d.pruneSomeNames(ctx, table, first); err == nil && n > 0 {
+				done += n
+				progress(min(done, of), of)
+			}
+		}
+	}
+	if err == nil && done < of { // some have been used again
+		progress(of, of)
+	}
+	return err
+}
+
+// pruneSomeNames removes some rows of a table that only records before first name, and
+// returns how many.
+func (d *DB) pruneSomeNames(ctx context.Context, table string, first int64) (n int64, err error) {
+	err = d.small(ctx, func() error {
+		if err := d.used.write(d.conn, d.next-1); err != nil {
+			return err
+		}
+		r, err := d.conn.exec("DELETE FROM "+table+" WHERE id IN (SELECT id FROM "+table+" WHERE last < ? LIMIT ?)", first, int64(pruneRecords))
 		if err != nil {
 			return err
 		}
-	}
-	return nil
+		d.names = newNames() // some are gone
+		n, err = r.RowsAffected()
+		return err
+	})
+	return n, err
 }
 
 // PruneBodies removes the bodies that no record of a link after seq names. The records
-// stay, and still say what the digest was.
+// stay, and still say what the digest was. progress counts bodies, and then pages.
 func (d *DB) PruneBodies(ctx context.Context, seq uint64, progress func(done, of int64)) error {
 	first := int64(0)
 	err := d.small(ctx, func() (err error) {
@@ -213,7 +237,7 @@ func (d *DB) PruneBodies(ctx context.Context, seq uint64, progress func(done, of
 	if err := d.dropBodies(ctx, first, progress); err != nil {
 		return err
 	}
-	return d.shrink(ctx)
+	return d.shrink(ctx, progress)
 }
 
 // dropBodies removes the bodies that only records before first name.
@@ -267,7 +291,8 @@ func (d *DB) dropUnused(ids []int64, first int64) error {
 }
 
 // shrink gives the pages that are free back to the file system.
-func (d *DB) shrink(ctx context.Context) error {
+func (d *DB) shrink(ctx context.Context, progress func(done, of int64)) error {
+	of := int64(0)
 	for before, free := int64(math.MaxInt64), int64(0); ; before = free {
 		err := d.small(ctx, func() (err error) {
 			if free, _, err = d.conn.number("PRAGMA freelist_count"); err != nil || free == 0 {
@@ -277,6 +302,12 @@ func (d *DB) shrink(ctx context.Context) error {
 		})
 		if err != nil {
 			return err
+		}
+		if of == 0 {
+			of = free
+		}
+		if of > 0 {
+			progress(of-min(free, before), of)
 		}
 		if free == 0 || free >= before {
 			break

@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"database/sql"
 	"fmt"
@@ -147,6 +148,47 @@ func TestNamesArePruned(t *testing.T) {
 		return nil
 	}) != nil || fmt.Sprint(seen) != "[once 1]" {
 		t.Errorf("%v", seen)
+	}
+}
+
+// Records are not all that takes long: who prunes is told of names, bodies and pages, too.
+func TestPruningTellsOfEachOfItsParts(t *testing.T) {
+	h := newHand(t, filepath.Join(t.TempDir(), "ledger.db"))
+	const calls = 1200
+	for n := range calls {
+		body := ledger.Body{Digest: ledger.Digest{1, byte(n), byte(n >> 8)}, Data: bytes.Repeat([]byte{byte(n)}, 5000)}
+		i := &ledger.Intent{ID: durward.NewCallID(), Principal: fmt.Sprint(n), Body: body.Digest}
+		batch := []ledger.Record{i, &ledger.Outcome{Call: i.ID}}
+		link := h.head.Next(time.Now(), batch)
+		must(t, h.db.Write(t.Context(), &ledger.Batch{Records: batch, Bodies: []ledger.Body{body}, Link: link}))
+		h.head = link
+	}
+	type part struct {
+		of    int64
+		steps int
+	}
+	var parts []part
+	last, of := int64(0), int64(0)
+	must(t, h.db.Prune(t.Context(), calls-1, func(done, all int64) {
+		if len(parts) == 0 || last == of {
+			parts, last, of = append(parts, part{of: all}), 0, all
+		}
+		if done < last || done > all || all != of {
+			t.Errorf("%d of %d after %d of %d", done, all, last, of)
+		}
+		last = done
+		parts[len(parts)-1].steps++
+	}))
+	if len(parts) != 4 || last != of {
+		t.Fatalf("%v, and %d of %d in the end", parts, last, of)
+	}
+	for n, of := range []int64{2 * (calls - 1), calls - 1, calls - 1} {
+		if parts[n].of != of || parts[n].steps < 2 {
+			t.Errorf("part %d: %v, want it of %d", n, parts[n], of)
+		}
+	}
+	if pages := parts[3]; pages.of < calls || pages.steps < 4 {
+		t.Errorf("%v", pages)
 	}
 }
 

@@ -70,10 +70,13 @@ func (s *shop) holds(want []stored) {
 	}
 }
 
-// progress checks what is said of it.
+// progress checks what is said of it, of one part after the other.
 func progress(t *testing.T) (f func(done, of int64), end func()) {
 	last, all := int64(-1), int64(-1)
 	return func(done, of int64) {
+			if last == all && (done < last || of != all) {
+				last, all = -1, -1 // the next part begins
+			}
 			if done < last || done > of || all >= 0 && of != all {
 				t.Errorf("progress %d of %d after %d of %d", done, of, last, all)
 			}
