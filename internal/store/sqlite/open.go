@@ -151,7 +151,10 @@ func (d *DB) begin(ctx context.Context) error {
 	if err := d.migrate(ctx); err != nil {
 		return err
 	}
-	return d.ready()
+	if err := d.ready(); !errors.Is(err, errIndex) {
+		return err
+	}
+	return nil // Reindex mends it; until then nothing is written
 }
 
 // readersMost bounds the connections that read.

@@ -30,7 +30,7 @@ func (x *index) load(c *conn, step func(seq int64) error) error {
 		return err
 	}
 	for st := streamDecisions; st <= streamNotes; st++ {
-		if err := x.loadOthers(c, st); err != nil {
+		if err := x.loadOthers(c, st, step); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func loadOthersSQL(st stream) string {
 	}
 }
 
-func (x *index) loadOthers(c *conn, st stream) error {
+func (x *index) loadOthers(c *conn, st stream, step func(seq int64) error) error {
 	last := int64(0)
 	err := c.spans(st, func(sp span) error {
 		last, x.upto[st] = sp.last, sp.upto
@@ -195,7 +195,9 @@ func (x *index) loadOthers(c *conn, st stream) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		err = x.seal(c)
+		if err = x.seal(c); err == nil {
+			err = step(last)
+		}
 	}
 	return err
 }

@@ -336,16 +336,35 @@ func TestDamagedSegmentsAreToldAndMended(t *testing.T) {
 	change(t, b.path, "UPDATE segments SET data = x'ffffffffff' WHERE key > 0")
 	_, err = b.reader().Calls(t.Context(), ledger.Filter{Tool: "create", Limit: 1000})
 	kind(t, err, durward.Unavailable, "the records are not")
-	change(t, b.path, "DELETE FROM segments WHERE key > 0") // what opening trips over
-	b.open()
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Path: b.path}) // as the command does
+	must(t, err)
+	_, err = db.Head(t.Context())
+	kind(t, err, durward.Unavailable, "durward ledger reindex")
 	last := int64(0)
-	if err := b.db.Reindex(t.Context(), func(done, of int64) { last = of - done }); err != nil || last != 0 {
+	if err := db.Reindex(t.Context(), func(done, of int64) { last = of - done }); err != nil || last != 0 {
 		t.Fatal(err, last)
 	}
+	must(t, db.Close())
+	b.open()
 	b.calls(1, plain)
 	got, err := b.reader().Calls(t.Context(), ledger.Filter{Tool: "create", Limit: 1000})
 	if err != nil || cmp.Diff(want.Rows, got.Rows[1:]) != "" {
 		t.Errorf("%d rows, %v", len(got.Rows), err)
+	}
+}
+
+// Making segments anew is interrupted in any table, also where there are no calls.
+func TestReindexIsInterrupted(t *testing.T) {
+	b := newBook(t)
+	for n := range 40 {
+		b.write(nil, &ledger.Note{What: fmt.Sprint(n)})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := b.db.Reindex(ctx, func(int64, int64) { cancel() }); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if head, err := b.db.Head(t.Context()); err != nil || head != b.head {
+		t.Error(head, err)
 	}
 }
 
