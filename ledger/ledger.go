@@ -237,15 +237,27 @@ func (l *Ledger) leave(g *group, r Record, status durward.Status, why error) err
 		return refusal(r, g.err)
 	}
 	if g == l.pending {
-		if i := slices.Index(g.records, r); i >= 0 {
-			g.records = slices.Delete(g.records, i, i+1)
-		}
+		g.takeBack(r)
 		return why
 	}
 	if i, ok := r.(*Intent); ok {
 		g.left = append(g.left, notMade(i, status, why))
 	}
 	return why
+}
+
+// takeBack removes a record, and its body unless another record names it.
+func (g *group) takeBack(r Record) {
+	i := slices.Index(g.records, r)
+	if i < 0 {
+		return
+	}
+	g.records = slices.Delete(g.records, i, i+1)
+	body := bodyOf(r)
+	if body == (Digest{}) || slices.ContainsFunc(g.records, func(r Record) bool { return bodyOf(r) == body }) {
+		return
+	}
+	g.bodies = slices.DeleteFunc(g.bodies, func(b Body) bool { return b.Digest == body })
 }
 
 // notMade is the outcome of a call that was refused although its intent is on record.

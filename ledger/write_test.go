@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,50 @@ func TestARequesterThatLeavesLeavesNoOpenCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The body of a call that is taken back is not kept, however long the store takes,
+// unless another record names it.
+func TestBodiesOfCallsThatAreTakenBackAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &door{shut: make(chan struct{})}
+		l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Bodies: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		refused := make(chan error)
+		intent := func(body string) *durward.Call {
+			c := aCall()
+			c.Params = []byte(`{"name":"` + strings.Repeat(body, ledger.PreviewMost) + `"}`)
+			go func() { refused <- l.Intent(ctx, c, durward.Decision{}) }()
+			synctest.Wait()
+			return c
+		}
+		first := intent("a") // takes the writer
+		l.Outcome(t.Context(), first, durward.Outcome{Status: durward.StatusOK, Result: intent("b").Params, Finished: time.Now()})
+		intent("c")
+		intent("c")
+		leave()
+		for range 4 {
+			if err := <-refused; durward.KindOf(err) != durward.Unavailable {
+				t.Errorf("who left got %v", err)
+			}
+		}
+		close(d.shut)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		kept := map[ledger.Digest]bool{}
+		for _, b := range d.bodies {
+			kept[b.Digest] = true
+		}
+		intents, outcomes := of[*ledger.Intent](d), of[*ledger.Outcome](d)
+		if len(intents) != 1 || len(outcomes) == 0 || !kept[intents[0].Body] || !kept[outcomes[0].Body] || len(kept) != 2 {
+			t.Errorf("%d intents, %d outcomes, %d bodies", len(intents), len(outcomes), len(kept))
+		}
+	})
 }
 
 // While the store takes nothing calls are refused at once, outcomes are kept, and
