@@ -73,9 +73,19 @@ func preparedWith(tb testing.TB, opt gateway.Options) (h http.Handler, r *http.R
 // of the server, both ways, the test's own request included.
 const maxAllocs = 27
 
+// allocations is what one call allocates: the least of several measurements, since
+// they count what the rest of the process allocates meanwhile.
+func allocations(call func()) float64 {
+	n := testing.AllocsPerRun(200, call)
+	for range 4 {
+		n = min(n, testing.AllocsPerRun(200, call))
+	}
+	return n
+}
+
 func TestAllocationsOfACall(t *testing.T) {
 	h, r, body := prepared(t)
-	n := testing.AllocsPerRun(200, func() { directly(h, r, body) })
+	n := allocations(func() { directly(h, r, body) })
 	t.Logf("%.0f allocations", n)
 	if n > maxAllocs {
 		t.Errorf("%.0f allocations a call, at most %d are allowed", n, maxAllocs)

@@ -85,7 +85,7 @@ func TestB23_AGrantHoldsForWhatItSays(t *testing.T) {
 			r := startRuled(t, userRules(asksAboutEcho))
 			id := r.begin(t, r.modern("/mcp"), `{"n":1,"text":"ab"}`)
 			r.reply(t, id, tt.reply)
-			if a := <-r.done; a.Text() != "ab" {
+			if a := await(t, "the end of the call", r.done); a.Text() != "ab" {
 				t.Fatalf("%s %s", a.Msg.Result, a.Msg.Error)
 			}
 			for _, s := range tt.steps {
@@ -106,7 +106,7 @@ func TestB23_AGrantHoldsForWhatItSays(t *testing.T) {
 func TestB23_AGrantBeatsNoBlock(t *testing.T) {
 	r := startRuled(t, userRules(asksAboutEcho))
 	r.reply(t, r.begin(t, r.modern("/mcp"), `{"text":"ab"}`), approval.Reply{Approve: true, Scope: durward.ScopeGrant})
-	if a := <-r.done; a.Text() != "ab" {
+	if a := await(t, "the end of the call", r.done); a.Text() != "ab" {
 		t.Fatalf("%s %s", a.Msg.Result, a.Msg.Error)
 	}
 	for what, docs := range map[string]map[policy.Layer]string{
@@ -137,7 +137,7 @@ func TestB23_AnAnswerForTheSessionIsForThatSession(t *testing.T) {
 	r := startRuled(t, userRules(asksAboutEcho))
 	c, other := r.legacy(t, "/mcp"), r.legacy(t, "/mcp")
 	r.reply(t, r.begin(t, c, `{"text":"ab"}`), approval.Reply{Approve: true, Scope: durward.ScopeSession})
-	if a := <-r.done; a.Text() != "ab" {
+	if a := await(t, "the end of the call", r.done); a.Text() != "ab" {
 		t.Fatalf("%s %s", a.Msg.Result, a.Msg.Error)
 	}
 	if r.asks(t, c, `{"text":"ab"}`) {

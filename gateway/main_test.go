@@ -102,7 +102,8 @@ func call(t *testing.T, c *rawclient.Client, name, arguments string) *rawclient.
 	return a
 }
 
-// await polls the state of a server until ok says so.
+// await polls the state of a server until ok says so. What a server lists that is
+// ready is there as well, when it returns: the state is told first.
 func (r *running) await(t *testing.T, name string, ok func(durward.ServerStatus) bool) durward.ServerStatus {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -112,6 +113,9 @@ func (r *running) await(t *testing.T, name string, ok func(durward.ServerStatus)
 	for {
 		for _, s := range r.Status().Servers {
 			if s.Name == name && ok(s) {
+				if s.State == durward.StateReady || s.State == durward.StateDegraded {
+					_, _ = r.Items(ctx, durward.Caller{}, durward.Route{Kind: durward.RouteServer, Name: name}, "templates") // waits for its first list
+				}
 				return s
 			}
 		}
@@ -119,6 +123,29 @@ func (r *running) await(t *testing.T, name string, ok func(durward.ServerStatus)
 		case <-ctx.Done():
 			t.Fatalf("server %s never came to the state: %+v", name, r.Status().Servers)
 		case <-tick.C:
+		}
+	}
+}
+
+// await returns what comes from a channel, and fails the test if nothing does.
+func await[T any](t *testing.T, what string, from <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+	case <-time.After(time.Minute):
+		t.Fatalf("%s never came", what)
+	}
+	return got
+}
+
+// untilTold reads events until what they tell of is there. A change may be told more
+// than once, where the server that makes it is held up.
+func untilTold[T any](t *testing.T, events <-chan T, there func() bool) (told int) {
+	t.Helper()
+	for {
+		await(t, "an event", events)
+		if told++; there() {
+			return told
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (*counting) SessionEnded(durward.Caller, time.Duration) {}
 func TestAllocationsOfAnObservedCall(t *testing.T) {
 	c := &counting{}
 	h, r, body := preparedWith(t, gateway.Options{Observer: c})
-	n := testing.AllocsPerRun(200, func() { directly(h, r, body) })
+	n := allocations(func() { directly(h, r, body) })
 	t.Logf("%.0f allocations", n)
 	if n > maxAllocs || c.passed < 200 || c.sent < 200 {
 		t.Errorf("%.0f allocations a call, at most %d are allowed; %+v", n, maxAllocs, c)

@@ -60,7 +60,7 @@ func TestB22_AnApprovalIsForWhatWasAskedAbout(t *testing.T) {
 				id := r.begin(t, c, `{"text":"x"}`)
 				tt.meanwhile(t)
 				r.reply(t, id, approval.Reply{Approve: true})
-				a := <-r.done
+				a := await(t, "the end of the call", r.done)
 				match, end := r.last()
 				if tt.reason == "" {
 					if a.Text() != "x" || r.executed(t) != before+1 || end != "ok" {

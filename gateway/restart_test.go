@@ -45,12 +45,73 @@ type life struct {
 	end func()
 }
 
-// live starts a gateway with one server at an address, "" for any, which it returns.
-func live(t *testing.T, addr string, keys ...durward.SealKey) (*life, string) {
+// address is a port that stays ours from one life of a gateway to the next: one that
+// is closed in between may be somebody else's by then.
+type address struct {
+	net.Listener
+	lives chan struct{} // has room for the one life that may be
+}
+
+func newAddress(t *testing.T) *address {
 	t.Helper()
-	if addr == "" {
-		addr = "127.0.0.1:0"
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
+	a := &address{Listener: listener, lives: make(chan struct{}, 1)}
+	t.Cleanup(func() { listener.Close() })
+	return a
+}
+
+func (a *address) String() string { return a.Addr().String() }
+
+// lent is the listener of one life: closing it leaves the port open.
+type lent struct {
+	*address
+	over   chan struct{}
+	closed sync.Once
+}
+
+func (a *address) lend() *lent {
+	a.lives <- struct{}{}
+	return &lent{address: a, over: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (l *lent) Accept() (net.Conn, error) {
+	type accepted struct {
+		conn net.Conn
+		err  error
+	}
+	next := make(chan accepted, 1)
+	go func() {
+		conn, err := l.Listener.Accept()
+		next <- accepted{conn, err}
+	}()
+	select {
+	case got := <-next:
+		return got.conn, got.err
+	case <-l.over:
+		// The Accept that is under way must not take a connection of the next life.
+		_ = l.Listener.(*net.TCPListener).SetDeadline(time.Unix(1, 0))
+		if got := <-next; got.conn != nil {
+			got.conn.Close()
+		}
+		_ = l.Listener.(*net.TCPListener).SetDeadline(time.Time{})
+		<-l.lives
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *lent) Close() error {
+	l.closed.Do(func() { close(l.over) })
+	return nil
+}
+
+// live starts a gateway with one server at an address.
+func live(t *testing.T, at *address, keys ...durward.SealKey) *life {
+	t.Helper()
 	seen := &callers{seen: map[string]durward.Caller{}}
 	opt := gateway.Options{Servers: []durward.Server{hostileServer("h")}, SealKeys: keys, Recorder: seen}
 	opt.Access.NoAuth = true
@@ -58,10 +119,7 @@ func live(t *testing.T, addr string, keys ...durward.SealKey) (*life, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := at.lend()
 	server := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -73,7 +131,7 @@ func live(t *testing.T, addr string, keys ...durward.SealKey) (*life, string) {
 		<-served
 	})
 	t.Cleanup(end)
-	return &life{seen, end}, listener.Addr().String()
+	return &life{seen, end}
 }
 
 // client is one whose connections end with the test.
@@ -96,9 +154,9 @@ func echoes(t *testing.T, c *rawclient.Client, text string) {
 }
 
 func TestB3_ClientsOfBothErasDoNotNoticeARestart(t *testing.T) {
-	key := durward.NewSealKey()
-	first, addr := live(t, "", key)
-	legacy, modern := client(t, "http://"+addr+"/mcp", false), client(t, "http://"+addr+"/mcp", true)
+	key, addr := durward.NewSealKey(), newAddress(t)
+	first := live(t, addr, key)
+	legacy, modern := client(t, "http://"+addr.String()+"/mcp", false), client(t, "http://"+addr.String()+"/mcp", true)
 	if _, err := legacy.Initialize(t.Context(), `{"elicitation":{}}`); err != nil {
 		t.Fatal(err)
 	}
@@ -109,24 +167,23 @@ func TestB3_ClientsOfBothErasDoNotNoticeARestart(t *testing.T) {
 		t.Errorf("rules and ledger see %+v of %s", who, legacy.Session)
 	}
 	events := stream(t, legacy, "", "")
-	primed := make(chan struct{})
-	ended := make(chan struct{})
+	primed, ended, once := make(chan struct{}), make(chan struct{}), sync.Once{}
 	go func() {
 		defer close(ended)
 		for events.scan.Scan() {
 			if id, ok := strings.CutPrefix(events.scan.Text(), "id: "); ok {
 				events.last = id
-				close(primed)
+				once.Do(func() { close(primed) })
 			}
 		}
 	}()
-	<-primed
+	await(t, "an event id", primed)
 	first.end()
 	<-ended // the client knows that its stream broke
 	legacy.HTTP.CloseIdleConnections()
 	modern.HTTP.CloseIdleConnections()
 
-	second, _ := live(t, addr, key)
+	second := live(t, addr, key)
 	echoes(t, legacy, "after")
 	echoes(t, modern, "modern after")
 	if now := second.of(`{"text":"after"}`); now.Session != who.Session || now.Client != who.Client || now.Principal != who.Principal {
@@ -157,8 +214,9 @@ func TestB3_ClientsOfBothErasDoNotNoticeARestart(t *testing.T) {
 
 // TestB3_ARestartWithOtherKeys: who cannot go on gets the answer on which clients begin anew.
 func TestB3_ARestartWithOtherKeys(t *testing.T) {
-	first, addr := live(t, "", durward.NewSealKey())
-	legacy, modern := client(t, "http://"+addr+"/mcp", false), client(t, "http://"+addr+"/mcp", true)
+	addr := newAddress(t)
+	first := live(t, addr, durward.NewSealKey())
+	legacy, modern := client(t, "http://"+addr.String()+"/mcp", false), client(t, "http://"+addr.String()+"/mcp", true)
 	if _, err := legacy.Initialize(t.Context(), `{}`); err != nil {
 		t.Fatal(err)
 	}
@@ -179,13 +237,13 @@ func TestB3_ARestartWithOtherKeys(t *testing.T) {
 // TestB3_ReplicasShareSessions: any replica that has the keys serves a session, at the same time.
 func TestB3_ReplicasShareSessions(t *testing.T) {
 	key, old := durward.NewSealKey(), durward.NewSealKey()
-	a, addrA := live(t, "", old)
-	b, addrB := live(t, "", key, old) // the key is being rotated
-	c := client(t, "http://"+addrA+"/mcp", false)
+	addrA, addrB := newAddress(t), newAddress(t)
+	a, b := live(t, addrA, old), live(t, addrB, key, old) // the key is being rotated
+	c := client(t, "http://"+addrA.String()+"/mcp", false)
 	if _, err := c.Initialize(t.Context(), `{}`); err != nil {
 		t.Fatal(err)
 	}
-	other := client(t, "http://"+addrB+"/mcp", false)
+	other := client(t, "http://"+addrB.String()+"/mcp", false)
 	other.Session = c.Session
 	for range 3 {
 		echoes(t, c, "a")
@@ -195,13 +253,13 @@ func TestB3_ReplicasShareSessions(t *testing.T) {
 		t.Errorf("%+v and %+v", onA, onB)
 	}
 	// Another route is another session, on every replica.
-	stray := client(t, "http://"+addrB+"/servers/h/mcp", false)
+	stray := client(t, "http://"+addrB.String()+"/servers/h/mcp", false)
 	stray.Session = c.Session
 	if answer := do(t, stray, wire.MethodToolsList, `{}`); answer.Status != http.StatusNotFound {
 		t.Errorf("%d %s", answer.Status, answer.Body)
 	}
 	// What ended on a replica has ended there, and only there: they share no memory.
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+addrB+"/mcp", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+addrB.String()+"/mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -97,7 +97,7 @@ func (r *ruled) begin(t *testing.T, c *rawclient.Client, arguments string) strin
 		}
 		r.done <- a
 	}()
-	return <-r.asked
+	return await(t, "a question", r.asked)
 }
 
 func (r *ruled) reply(t *testing.T, id string, reply approval.Reply) {
@@ -121,7 +121,7 @@ func (r *ruled) asks(t *testing.T, c *rawclient.Client, arguments string) bool {
 	select {
 	case id := <-r.asked:
 		r.reply(t, id, approval.Reply{})
-		if a := <-r.done; a.Code() != wire.CodeDeniedByPerson {
+		if a := await(t, "the end of the call", r.done); a.Code() != wire.CodeDeniedByPerson {
 			t.Errorf("%s %s", a.Msg.Result, a.Msg.Error)
 		}
 		return true
@@ -129,6 +129,9 @@ func (r *ruled) asks(t *testing.T, c *rawclient.Client, arguments string) bool {
 		if a.Msg.Error != nil {
 			t.Errorf("%s", a.Msg.Error)
 		}
+		return false
+	case <-time.After(time.Minute):
+		t.Fatal("neither a question nor an answer came")
 		return false
 	}
 }

@@ -148,17 +148,11 @@ func TestASearchKnowsWhatChanged(t *testing.T) {
 			return true
 		})
 	}()
-	<-opened
+	await(t, "the acknowledgement", opened)
 	through(t, c, "h__change", `{"n":3}`)
-	<-changed
-	if got := find(); !strings.Contains(got, `"h__extra_2"`) {
-		t.Errorf("not found: %s", got)
-	}
+	untilTold(t, changed, func() bool { return strings.Contains(find(), `"h__extra_2"`) })
 	through(t, c, "h__change", `{"n":0}`)
-	<-changed
-	if got := find(); strings.Contains(got, `"h__extra_2"`) {
-		t.Errorf("still found: %s", got)
-	}
+	untilTold(t, changed, func() bool { return !strings.Contains(find(), `"h__extra_2"`) })
 }
 
 func TestResultsPassThroughByteForByte(t *testing.T) {
@@ -268,8 +262,8 @@ func TestCallToolItselfCanBeForbidden(t *testing.T) {
 }
 
 func TestB9_ProgressAndCancellationOfACallThroughATool(t *testing.T) {
-	notes := filepath.Join(t.TempDir(), "notes")
-	r := lazily(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-notes", notes)}})
+	notes, counter := filepath.Join(t.TempDir(), "notes"), filepath.Join(t.TempDir(), "counter")
+	r := lazily(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-notes", notes, "-counter", counter)}})
 	for era, c := range r.clients(t, "/mcp") {
 		meta := `"progressToken":"my token"`
 		if c.Modern {
@@ -286,9 +280,9 @@ func TestB9_ProgressAndCancellationOfACallThroughATool(t *testing.T) {
 		_, err := r.modern("/mcp").CallTool(ctx, "local__call_tool", `{"name":"h__sleep","arguments":"{\"ms\":600000}"}`)
 		left <- err
 	}()
-	r.await(t, "h", func(s durward.ServerStatus) bool { return s.InFlight == 1 })
+	awaitLines(t, counter, "x", 3) // the third call is at the server
 	leave()
-	<-left
+	await(t, "the end of the call", left)
 	r.await(t, "h", func(s durward.ServerStatus) bool { return s.InFlight == 0 })
 	awaitLines(t, notes, `"notifications/cancelled"`, 1)
 }
@@ -333,7 +327,7 @@ func TestReloadChangesWhatIsLazy(t *testing.T) {
 			return true
 		})
 	}()
-	<-opened
+	await(t, "the acknowledgement", opened)
 	opt.LazyTools = true
 	for _, step := range []struct {
 		pinned []string
@@ -343,10 +337,10 @@ func TestReloadChangesWhatIsLazy(t *testing.T) {
 		if err := r.Reload(opt); err != nil {
 			t.Fatal(err)
 		}
-		<-changed // though no server lists anything else
-		if names, _ := offering(t, c); names != step.want {
-			t.Errorf("pinned %v: %s", step.pinned, names)
-		}
+		untilTold(t, changed, func() bool { // though no server lists anything else
+			names, _ := offering(t, c)
+			return names == step.want
+		})
 	}
 	opt.PinnedTools = []string{"h__["}
 	if err := r.Reload(opt); durward.KindOf(err) != durward.Invalid {

@@ -131,9 +131,7 @@ func (s *server) change(m *message, n int) {
 	s.mu.Lock()
 	s.extra = n
 	s.mu.Unlock()
-	for range 20 {
-		s.raw(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n")
-	}
+	s.raw(strings.Repeat(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`+"\n", 20))
 	s.text(m.ID, "changed")
 }
 

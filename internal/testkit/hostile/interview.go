@@ -18,13 +18,15 @@ func (s *server) interview(m *message, a arguments) {
 	asked := 0
 	for round := range max(a.N, 1) {
 		var answers []chan json.RawMessage
+		var questions strings.Builder // written at once: they come together
 		for range max(a.K, 1) {
 			id := fmt.Sprintf("%q", fmt.Sprintf("interview-%s-%d", strings.Trim(string(m.ID), `"`), asked))
 			text := fmt.Sprintf("%s round %d question %d", a.Text, round+1, asked+1)
 			answers = append(answers, s.expect(id))
-			s.raw(`{"jsonrpc":"2.0","id":` + id + `,` + question(kinds[asked%len(kinds)], text) + "}\n")
+			questions.WriteString(`{"jsonrpc":"2.0","id":` + id + `,` + question(kinds[asked%len(kinds)], text) + "}\n")
 			asked++
 		}
+		s.raw(questions.String())
 		for _, answer := range answers {
 			said = append(said, string(<-answer))
 		}
