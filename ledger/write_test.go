@@ -151,6 +151,33 @@ func TestBodiesOfCallsThatAreTakenBackAreNotKept(t *testing.T) {
 	})
 }
 
+// What rules say of calls that are refused does not fill the memory while the store
+// takes very long.
+func TestMatchesOfRefusedCallsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &door{shut: make(chan struct{})}
+		l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Queue: 10, Wait: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		match := []durward.Match{{Rule: "r"}}
+		for range 100 {
+			c := aCall()
+			l.Matched(c, match)
+			if err := l.Intent(t.Context(), c, durward.Decision{}); durward.KindOf(err) != durward.Unavailable {
+				t.Errorf("who waited got %v", err)
+			}
+		}
+		if n := l.Queued(); n != 20 {
+			t.Errorf("%d records wait in a queue of 10", n)
+		}
+		close(d.shut)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // While the store takes nothing calls are refused at once, outcomes are kept, and
 // when it does again all goes on, whether anything waited for that or not.
 func TestAFaultEndsByItself(t *testing.T) {
