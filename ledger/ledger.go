@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -46,7 +47,7 @@ type group struct {
 	// Guarded by Ledger.mu:
 	urgent bool     // somebody waits for it: the writer was woken
 	done   bool     // over is closed, or about to be
-	left   []Record // outcomes of calls whose makers did not wait for it
+	left   []Record // what is to follow, because its makers did not wait for it
 }
 
 // turn are those who begin to wait at about the same time, and so have waited too long
@@ -225,8 +226,8 @@ func (l *Ledger) late() <-chan struct{} {
 	return l.turn.late
 }
 
-// leave gives up waiting for a record. One that waits as well is taken back. For an
-// intent that is being written there will be an outcome, which says why there was none.
+// leave gives up waiting for a record. One that waits as well is taken back. One that is
+// being written is followed by another, which says that nothing came of it.
 func (l *Ledger) leave(g *group, r Record, status durward.Status, why error) error {
 	if g == nil {
 		return why
@@ -240,8 +241,8 @@ func (l *Ledger) leave(g *group, r Record, status durward.Status, why error) err
 		g.takeBack(r)
 		return why
 	}
-	if i, ok := r.(*Intent); ok {
-		g.left = append(g.left, notMade(i, status, why))
+	if undone := undo(r, status, why); undone != nil {
+		g.left = append(g.left, undone)
 	}
 	return why
 }
@@ -264,6 +265,23 @@ func (g *group) takeBack(r Record) {
 func notMade(i *Intent, status durward.Status, why error) *Outcome {
 	now := micro(time.Now())
 	return &Outcome{Call: i.ID, At: now, Duration: max(now.Sub(i.At), 0), Status: status, Error: text(why.Error())}
+}
+
+// undo is what follows a record of which it was said that it is not there: what it was to
+// come before did not happen. nil: it came before nothing.
+func undo(r Record, status durward.Status, why error) Record {
+	switch r := r.(type) {
+	case *Intent:
+		return notMade(r, status, why)
+	case *Approval:
+		if r.Status == "pending" || r.Status == "approved" { // what else there is says no already
+			return &Approval{ID: r.ID, Call: r.Call, At: micro(time.Now()), Status: "denied", By: "durward", Reason: text(why.Error()), Scope: r.Scope}
+		}
+	case *Change:
+		return &Note{At: micro(time.Now()), What: "recorded late", Detail: long(fmt.Sprintf(
+			"the change %q of %q by %s is on record, and whoever made it was told that it is not: it was not made, unless it takes rights away", r.What, r.Target, r.Who))}
+	}
+	return nil
 }
 
 // why says in words what keeps the ledger from writing.

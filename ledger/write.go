@@ -180,8 +180,8 @@ func (l *Ledger) settle(ctx context.Context, g *group) error {
 	g.records = slices.DeleteFunc(g.records, func(r Record) bool { return written[r] })
 	why := errors.New("the ledger could not say whether the call was recorded, so it was not made")
 	for _, r := range b.Records {
-		if i, ok := r.(*Intent); ok {
-			g.records = append(g.records, notMade(i, durward.StatusError, why))
+		if undone := undo(r, durward.StatusError, why); undone != nil {
+			g.records = append(g.records, undone)
 		}
 	}
 	l.mu.Lock()

@@ -107,6 +107,47 @@ func TestARequesterThatLeavesLeavesNoOpenCall(t *testing.T) {
 	}
 }
 
+// What a person said, and a change, of which it was said that it could not be recorded is
+// not left on record as if it held.
+func TestWhatIsRecordedTooLateIsTakenBackOnRecord(t *testing.T) {
+	for status, undone := range map[string]bool{"pending": true, "approved": true, "denied": false, "expired": false, "cancelled": false, "": true} {
+		synctest.Test(t, func(t *testing.T) {
+			d := &door{shut: make(chan struct{})}
+			l := open(t, d)
+			var r ledger.Record = &ledger.Approval{ID: "a", Call: "c", At: time.Now(), Status: status, By: "ann", Scope: "session"}
+			if status == "" {
+				r = &ledger.Change{At: time.Now(), Who: "ann", What: "server add", Target: "s"}
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			refused := make(chan error)
+			go func() { refused <- l.Append(ctx, r) }()
+			synctest.Wait()
+			leave()
+			if err := <-refused; durward.KindOf(err) != durward.Unavailable {
+				t.Errorf("who left got %v", err)
+			}
+			close(d.shut)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			all, notes := of[*ledger.Approval](d), of[*ledger.Note](d)
+			switch {
+			case len(d.rows) != map[bool]int{true: 2, false: 1}[undone]:
+				t.Errorf("%q: %d records", status, len(d.rows))
+			case status == "":
+				if !strings.Contains(notes[0].Detail, `"server add" of "s" by ann`) {
+					t.Errorf("%+v", notes[0])
+				}
+			case undone:
+				if a := all[1]; a.ID != "a" || a.Call != "c" || a.Status != "denied" || a.By != "durward" || a.Scope != "session" || a.Reason == "" {
+					t.Errorf("%q: %+v", status, a)
+				}
+			}
+		})
+	}
+}
+
 // The body of a call that is taken back is not kept, however long the store takes,
 // unless another record names it.
 func TestBodiesOfCallsThatAreTakenBackAreNotKept(t *testing.T) {
