@@ -22,8 +22,9 @@ type VerifyOptions struct {
 	// or one that was kept elsewhere. Rotations lead from each key to the others.
 	Verifiers []string
 
-	// Progress is told of links and bodies. It knows the end if there are checkpoints,
-	// or if the Auditor can tell the last link as [Store.Head] does. Default: nobody.
+	// Progress is told of links and bodies, and then, from the beginning, of what an
+	// [Inspector] looks at. It knows the end if there are checkpoints, or if the Auditor
+	// can tell the last link as [Store.Head] does. Default: nobody.
 	Progress Progress
 }
 
@@ -38,7 +39,7 @@ var ErrDamaged = errors.New("the ledger is damaged")
 type Inspector interface {
 	// Inspect calls found for what is not as it must be. The records themselves are
 	// not its business.
-	Inspect(ctx context.Context, found func(where, what string)) error
+	Inspect(ctx context.Context, found func(where, what string), progress func(done, of int64)) error
 }
 
 const (
@@ -248,7 +249,7 @@ func (v *verification) run(ctx context.Context) error {
 	}
 	err := i.Inspect(ctx, func(where, what string) {
 		v.report.add(Finding{Verdict: VerdictDamaged, Where: where, Message: what + ": what is recorded may not be what lists and searches show"})
-	})
+	}, v.meter.set)
 	if err != nil {
 		return v.unreadable(ctx, 0, err)
 	}

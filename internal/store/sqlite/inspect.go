@@ -25,23 +25,23 @@ var (
 )
 
 // Inspect implements [ledger.Inspector], like [Reader.Inspect].
-func (d *DB) Inspect(ctx context.Context, found func(where, what string)) error {
+func (d *DB) Inspect(ctx context.Context, found func(where, what string), progress func(done, of int64)) error {
 	c, err := connect(d.opt.Path, readOnly(d.opt.Busy))
 	if err != nil {
 		return d.explain(err)
 	}
 	defer func() { _ = c.close() }() // it only read
-	return inspect(ctx, c, d.opt.Path, found)
+	return inspect(ctx, c, d.opt.Path, found, progress)
 }
 
 // Inspect looks for what the chain does not cover: tables, indexes and views that are
 // not those that were made, indexes that do not agree with their table, data that
-// belongs to no body.
-func (r *Reader) Inspect(ctx context.Context, found func(where, what string)) error {
-	return r.alone(ctx, func(c *conn) error { return inspect(ctx, c, r.path, found) })
+// belongs to no body. progress counts tables and segments.
+func (r *Reader) Inspect(ctx context.Context, found func(where, what string), progress func(done, of int64)) error {
+	return r.alone(ctx, func(c *conn) error { return inspect(ctx, c, r.path, found, progress) })
 }
 
-func inspect(ctx context.Context, c *conn, path string, found func(where, what string)) error {
+func inspect(ctx context.Context, c *conn, path string, found func(where, what string), progress func(done, of int64)) error {
 	want, err := freshSchema(ctx)
 	if err != nil {
 		return explain(path, err)
@@ -51,17 +51,27 @@ func inspect(ctx context.Context, c *conn, path string, found func(where, what s
 		return explain(path, err)
 	}
 	compareSchemas(have, want, found)
+	segments, err := countSegments(c)
+	if err != nil {
+		return explain(path, err)
+	}
+	done, of := int64(0), int64(len(have))+segments
+	step := func() {
+		done++
+		progress(min(done, of), of)
+	}
 	for name := range have {
 		if err := inspectTable(ctx, c, name, found); err != nil {
 			return explain(path, err)
 		}
+		step()
 	}
 	strays := fmt.Sprintf("SELECT id FROM body_data WHERE id NOT IN (SELECT id FROM bodies) LIMIT %d", inspectMost)
 	err = eachRow(ctx, c.driver, strays, func(row []value) {
 		found(fmt.Sprintf("table body_data, row %v", row[0]), "it belongs to no body")
 	})
 	if err == nil {
-		err = inspectSegments(ctx, c, found)
+		err = inspectSegments(ctx, c, found, step)
 	}
 	return explainNot(path, err)
 }

@@ -9,15 +9,15 @@ import (
 )
 
 // inspectSegments looks whether segments say what the rows say: who changes them hides
-// rows from lists. Each is looked at in one state of the file.
-func inspectSegments(ctx context.Context, c *conn, found func(where, what string)) error {
+// rows from lists. Each is looked at in one state of the file; step is called after that.
+func inspectSegments(ctx context.Context, c *conn, found func(where, what string), step func()) error {
 	version, err := c.blob(0)
 	if err != nil || len(version) != 1 || version[0] != segmentsVersion {
 		return err // nobody reads them; they are made anew when the file is written next
 	}
 	for st := streamCalls; st <= streamNotes; st++ {
 		n := 0
-		i := inspection{c: c, st: st, found: func(where, what string) {
+		i := inspection{c: c, st: st, step: step, found: func(where, what string) {
 			if n++; n <= inspectMost {
 				found(where, what)
 			}
@@ -34,6 +34,7 @@ type inspection struct {
 	c     *conn
 	st    stream
 	found func(where, what string)
+	step  func()
 	span  span // the segment that is looked at
 }
 
@@ -60,9 +61,20 @@ func (i *inspection) run(ctx context.Context) error {
 		if err := i.segment(last); err != nil {
 			return err
 		}
+		i.step()
 		last = sp.last
 	}
 	return err
+}
+
+// countSegments returns how many segments there are, of all tables.
+func countSegments(c *conn) (all int64, err error) {
+	for st := streamCalls; st <= streamNotes && err == nil; st++ {
+		n := int64(0)
+		n, _, err = c.number("SELECT count(*) FROM segments WHERE key BETWEEN ? AND ?", keyOf(st, fieldSpan, 0, 0), keyOf(st, fieldSpan, 0, 1<<keySeqBits-1))
+		all += n
+	}
+	return all, err
 }
 
 // segment looks at one segment, in a transaction that only reads. last is the last

@@ -75,7 +75,7 @@ func TestPagesAreWhatTheFilterChooses(t *testing.T) {
 		r := reader(t, w)
 		defer r.Close()
 		if rapid.IntRange(0, 4).Draw(t, "inspect") == 0 {
-			if err := r.Inspect(context.Background(), func(where, what string) { t.Errorf("%s: %s", where, what) }); err != nil {
+			if err := r.Inspect(context.Background(), func(where, what string) { t.Errorf("%s: %s", where, what) }, func(int64, int64) {}); err != nil {
 				t.Fatal(err)
 			}
 		}

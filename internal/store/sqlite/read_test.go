@@ -271,7 +271,7 @@ func TestInspectFindsSegmentsThatHideRows(t *testing.T) {
 	}
 	inspect := func() (all []string) {
 		r := b.reader()
-		if err := errors.Join(r.Inspect(t.Context(), func(where, what string) { all = append(all, where+": "+what) }), r.Close()); err != nil {
+		if err := errors.Join(r.Inspect(t.Context(), func(where, what string) { all = append(all, where+": "+what) }, func(int64, int64) {}), r.Close()); err != nil {
 			t.Fatal(err)
 		}
 		return all
@@ -303,6 +303,22 @@ func TestInspectFindsSegmentsThatHideRows(t *testing.T) {
 		if all := inspect(); len(all) == 0 {
 			t.Errorf("when %s, nothing is found", name)
 		}
+	}
+}
+
+// To hold segments against rows takes as long as to read all records.
+func TestInspectTellsHowFarItIs(t *testing.T) {
+	b := newBook(t)
+	b.calls(300, plain)
+	var done, of int64
+	err := b.reader().Inspect(t.Context(), func(where, what string) { t.Errorf("%s: %s", where, what) }, func(now, all int64) {
+		if now != done+1 || of != 0 && all != of {
+			t.Errorf("%d of %d after %d of %d", now, all, done, of)
+		}
+		done, of = now, all
+	})
+	if err != nil || done != of || of < 40 {
+		t.Errorf("%d of %d: %v", done, of, err)
 	}
 }
 
