@@ -99,7 +99,7 @@ func (g *gateway) start(ctx context.Context) error {
 
 // spawn starts an incarnation and waits until it listens. up is held.
 func (g *gateway) spawn(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var err error
 	// Somebody's outgoing connection may sit on the port for a moment.

@@ -108,4 +108,4 @@ func (l *load) recovered(ctx context.Context, all []client, d *dice) []string {
 }
 
 // recovery bounds how long all servers together may take to serve again.
-const recovery = 30 * time.Second
+const recovery = 2 * time.Minute

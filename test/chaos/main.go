@@ -49,8 +49,8 @@ type options struct {
 
 func main() {
 	var o options
-	flag.DurationVar(&o.length, "for", 3*time.Minute, "how long to inject faults")
-	flag.IntVar(&o.faults, "faults", 1000, "fail when fewer faults were injected")
+	flag.DurationVar(&o.length, "for", 3*time.Minute, "how long to inject faults at least")
+	flag.IntVar(&o.faults, "faults", 1000, "fail when fewer faults were injected; on a busy machine that takes longer, up to five times as long")
 	flag.Uint64Var(&o.seed, "seed", 0, "seed of the dice; 0: any")
 	flag.StringVar(&o.gateway, "gateway", "", "gateway binary; built from ./cmd/durward when empty")
 	flag.BoolVar(&o.race, "race", false, "build the gateway with the race detector")
@@ -190,9 +190,13 @@ func (r *running) torment(ctx context.Context) ([]string, error) {
 		wait()
 	}()
 	l := &load{book: r.book, cross: r.cross}
-	limited, cancel := context.WithTimeout(ctx, r.length)
+	limited, cancel := context.WithTimeout(ctx, longest*r.length)
 	defer cancel()
 	var workers sync.WaitGroup
+	workers.Go(func() {
+		r.enough(limited)
+		cancel()
+	})
 	for _, c := range r.clients {
 		for n := range workersOf(c) {
 			d := newDice(r.seed, fmt.Sprintf("worker %s %d", c.name(), n))
@@ -206,6 +210,29 @@ func (r *running) torment(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return l.recovered(ctx, r.clients, newDice(r.seed, "recovery")), nil
+}
+
+// longest is how many times as long as it should faults are injected at most.
+const longest = 5
+
+// enough returns when faults were injected for long enough, and so many as are wanted,
+// or when ctx ends.
+func (r *running) enough(ctx context.Context) {
+	for wait := r.length; sleep(ctx, wait); wait = time.Second {
+		entries, err := journal.Read(r.dir) // servers note theirs there
+		if err != nil {
+			return // which is said when it is read at the end
+		}
+		_, n := r.book.size()
+		for _, e := range entries {
+			if e.Kind == journal.Fault {
+				n++
+			}
+		}
+		if n >= r.faults {
+			return
+		}
+	}
 }
 
 // workersOf is how many calls a client makes at once.

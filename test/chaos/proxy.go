@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"durward/test/chaos/fault"
+	"durward/test/harness"
 )
 
 // proxy stands between the gateway and one HTTP server, and breaks connections.
@@ -33,7 +34,11 @@ type proxy struct {
 }
 
 func newProxy(server string, b *book, d *dice) (*proxy, error) {
-	p := &proxy{server: server, book: b, dice: d, addr: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	addr, err := harness.FreeAddr() // where it can listen again
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{server: server, book: b, dice: d, addr: addr, conns: map[net.Conn]bool{}}
 	return p, p.listen()
 }
 

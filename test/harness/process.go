@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -13,7 +14,7 @@ import (
 
 // StopGrace is how long a program may take to end after SIGTERM before its whole
 // process group is killed.
-const StopGrace = 10 * time.Second
+const StopGrace = time.Minute
 
 // Process is one started program with its process group. Stop it exactly once
 // when it is no longer needed; Stop may be called again without harm.
@@ -109,8 +110,16 @@ func StartHTTP(ctx context.Context, path string, args []string, log string) (p *
 }
 
 // FreeAddr is a loopback address whose port was free a moment ago, for programs
-// that cannot report the port they took.
+// that cannot report the port they took, or that come back to it. It is below the ports
+// that the system gives to whoever names none, so that nobody else is given it meanwhile.
 func FreeAddr() (string, error) {
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", lowestPort+rand.IntN(portsAfterIt)))
+		if err == nil {
+			addr := l.Addr().String()
+			return addr, l.Close()
+		}
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -118,6 +127,13 @@ func FreeAddr() (string, error) {
 	addr := l.Addr().String()
 	return addr, l.Close()
 }
+
+// The ports of FreeAddr: between those that programs are known for and those that
+// systems give away, which begin at 32768 or later.
+const (
+	lowestPort   = 20_000
+	portsAfterIt = 12_000
+)
 
 // WaitTCP waits until addr accepts a connection, and fails early when p ends.
 func WaitTCP(ctx context.Context, p *Process, addr string) error {
@@ -128,6 +144,12 @@ func WaitTCP(ctx context.Context, p *Process, addr string) error {
 		}
 		return c.Close() == nil
 	})
+}
+
+// Killed reports whether the program was ended by SIGKILL; call it only after Done.
+func (p *Process) Killed() bool {
+	var ended *exec.ExitError
+	return errors.As(p.err, &ended) && ended.ProcessState.String() == "signal: killed"
 }
 
 // ending says how the program ended; call it only after Done.

@@ -119,10 +119,15 @@ func (v *victim) kill(ctx context.Context) error {
 	if ctx.Err() != nil || v.service.Ended() {
 		return v.await(context.WithoutCancel(ctx))
 	}
-	v.made = append(v.made, time.Now())
-	if err := v.service.Kill(); err != nil {
+	at := time.Now()
+	err := v.service.Kill()
+	if errors.Is(err, rig.ErrEnded) { // as it was about to be: see await
+		return v.await(context.WithoutCancel(ctx))
+	}
+	if err != nil {
 		return err
 	}
+	v.made = append(v.made, at)
 	if early {
 		v.early++
 	}

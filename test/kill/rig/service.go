@@ -119,21 +119,31 @@ func (s *Service) Await(ctx context.Context) error {
 }
 
 // Kill ends the incarnation as a power switch would; everything that it started
-// has to go with it by itself.
+// has to go with it by itself. It is [ErrEnded] if it ended before by itself.
 func (s *Service) Kill() error {
-	if s.Ended() {
-		return fmt.Errorf("the service ended before it was killed; see %s", s.Log(s.Runs))
+	if s.Ended() { // its number may be somebody else's by now
+		return fmt.Errorf("%w; see %s", ErrEnded, s.Log(s.Runs))
 	}
 	process, err := os.FindProcess(s.proc.Pid())
 	if err != nil {
 		return err
 	}
-	if err := process.Kill(); err != nil {
+	if err := process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	<-s.proc.Done()
-	return s.proc.Stop()
+	killed := s.proc.Killed()
+	if err := s.proc.Stop(); err != nil {
+		return err
+	}
+	if !killed {
+		return fmt.Errorf("%w; see %s", ErrEnded, s.Log(s.Runs))
+	}
+	return nil
 }
+
+// ErrEnded says that a service ended by itself.
+var ErrEnded = errors.New("the service ended before it was killed")
 
 // Ended reports whether the incarnation has ended.
 func (s *Service) Ended() bool {

@@ -29,8 +29,8 @@ type Verdict struct {
 }
 
 // Behind is how long before a kill an answer may have come whose outcome is not
-// written. The ledger writes at once; this is how long that may take here.
-const Behind = 2 * time.Second
+// written. The ledger writes at once; this is how long that may take on a busy machine.
+const Behind = 20 * time.Second
 
 func (v *Verdict) problem(format string, args ...any) {
 	if len(v.Problems) >= 30 {
