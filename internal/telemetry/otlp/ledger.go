@@ -28,7 +28,7 @@ type ExportOptions struct {
 
 // ExportLogs sends rows of the ledger as log records, in the order in which they
 // come, and returns how many the collector took. It ends at the first error: of
-// rows, of ctx, or of kind Unavailable when the collector does not take them.
+// rows, of ctx, or of kind Unavailable when the collector does not take them, or not all.
 func ExportLogs(ctx context.Context, opt ExportOptions, rows iter.Seq2[ledger.Row, error]) (taken int64, err error) {
 	sender, err := newSender(opt.Endpoint)
 	if err != nil {
@@ -41,10 +41,10 @@ func ExportLogs(ctx context.Context, opt ExportOptions, rows iter.Seq2[ledger.Ro
 		if len(batch) == 0 {
 			return nil
 		}
-		if err := sender.send(ctx, Logs, enc.logs(batch)); err != nil {
+		err := sender.send(ctx, Logs, enc.logs(batch))
+		if taken += int64(len(batch)) - refusedOf(err, int64(len(batch))); err != nil {
 			return err
 		}
-		taken += int64(len(batch))
 		batch = batch[:0]
 		if opt.Progress != nil {
 			opt.Progress(taken)

@@ -87,12 +87,13 @@ func (q *queue[T]) flush(ctx context.Context, batch []T) []T {
 		return batch
 	}
 	n := int64(len(batch))
-	if err := q.send(ctx, batch); err != nil {
+	err := q.send(ctx, batch)
+	lost := refusedOf(err, n)
+	q.counts.sent.Add(n - lost)
+	if err != nil {
 		q.counts.failed.Add(1)
-		q.counts.dropped.Add(n)
+		q.counts.dropped.Add(lost)
 		q.failed(err)
-	} else {
-		q.counts.sent.Add(n)
 	}
 	clear(batch) // so that what was sent can be collected
 	return batch[:0]

@@ -105,7 +105,8 @@ func (s *sender) send(ctx context.Context, signal Signal, m proto.Message) error
 			return nil
 		}
 		var final *refusedError
-		if errors.As(err, &final) || !sleep(ctx, max(pause, wait)) {
+		var some *refusedSome
+		if errors.As(err, &final) || errors.As(err, &some) || !sleep(ctx, max(pause, wait)) {
 			return durward.Errorf(durward.Unavailable, "otlp "+signal.String(), "%w", err)
 		}
 	}
@@ -164,6 +165,9 @@ func (s *sender) post(ctx context.Context, signal Signal, body []byte) (wait tim
 	_ = resp.Body.Close()
 	switch {
 	case resp.StatusCode/100 == 2:
+		if some := partial(resp.Header, answer); some.n > 0 {
+			return 0, &some
+		}
 		return 0, nil
 	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == http.StatusBadGateway,
 		resp.StatusCode == http.StatusServiceUnavailable, resp.StatusCode == http.StatusGatewayTimeout:
@@ -179,12 +183,17 @@ func reasonOf(h http.Header, answer []byte) string {
 	if !strings.HasPrefix(h.Get("Content-Type"), "text/") && !strings.HasPrefix(h.Get("Content-Type"), "application/json") {
 		return ""
 	}
+	return words(answer)
+}
+
+// words is the beginning of what a collector says, as text of one line behind a colon.
+func words(said []byte) string {
 	text := strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, string(answer[:min(len(answer), maxReason)]))
+	}, string(said[:min(len(said), maxReason)]))
 	if text = strings.TrimSpace(strings.ToValidUTF8(text, "")); text == "" {
 		return ""
 	}
