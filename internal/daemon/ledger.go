@@ -148,7 +148,7 @@ func openBook(ctx context.Context, cfg config.Ledger, path string, redact func([
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	if b.reader, err = sqlite.OpenReader(ctx, path); err != nil {
+	if b.reader, err = db.OpenReader(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
 	b.hub.begin(b.Head().Seq)

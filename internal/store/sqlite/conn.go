@@ -21,6 +21,8 @@ type conn struct {
 	stmts  map[string]driver.Stmt // by their text
 	args   []driver.NamedValue    // for the next statement
 	until  time.Time              // when a reader closes it
+
+	generation int // of the Reader, when it opened it
 }
 
 // dial opens a connection to a file that is there. Settings are those of every

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -39,6 +40,7 @@ func faults() []fault {
 		{name: "replaced", begin: replaced, says: []string{"was replaced", "put the first one back"}},
 		{name: "replaced by a link", begin: linked, says: []string{"was replaced", "put the first one back"}},
 		{name: "damaged", begin: damaged, says: []string{"is damaged", "restore a backup"}},
+		{name: "damaged, and its log removed", begin: damagedWithoutLog, says: []string{"is damaged", "restore a backup"}},
 		{name: "log removed", begin: logRemoved},
 		{name: "log index removed", begin: logIndexRemoved},
 	}, moreFaults()...)
@@ -149,6 +151,21 @@ func damaged(t *testing.T, path string) func() {
 				must(t, err)
 			}
 		}
+	}
+}
+
+// damagedWithoutLog is damaged where somebody removes the log before the file is put
+// right.
+func damagedWithoutLog(t *testing.T, path string) func() {
+	t.Helper()
+	end := damaged(t, path)
+	return func() {
+		for _, suffix := range []string{"-wal", "-shm"} {
+			if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		end()
 	}
 }
 
@@ -326,7 +343,11 @@ func TestFaults(t *testing.T) {
 	eachFault(t, func(t *testing.T, f *fault, path string, open openWith) {
 		h := newHandWith(t, path, open)
 		h.fill(100)
+		r, err := h.db.OpenReader(t.Context()) // whose connections stay open
+		must(t, err)
+		defer r.Close()
 		for range 2 { // it goes on as before, so it can happen again
+			h.seen(r)
 			end := f.begin(t, path)
 			if len(f.says) == 0 {
 				h.fill(20)
@@ -341,9 +362,22 @@ func TestFaults(t *testing.T) {
 			end()
 			h.fill(20)
 		}
+		h.seen(r)
+		must(t, r.Close())
 		h.check()
 		h.fill(5)
 	})
+}
+
+// seen looks whether a reader sees what was written last.
+func (h *hand) seen(r *sqlite.Reader) {
+	h.t.Helper()
+	if j, ok := h.to.(*journal.Journal); ok {
+		must(h.t, j.Flush(h.t.Context()))
+	}
+	if head, err := r.Head(h.t.Context()); err != nil || head != h.head {
+		h.t.Fatalf("a reader sees link %d, %v; want %d", head.Seq, err, h.head.Seq)
+	}
 }
 
 // refused writes until it is refused, and then some more.

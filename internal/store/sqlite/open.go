@@ -80,15 +80,16 @@ type DB struct {
 	unlock func() error
 	dir    *dirwatch.Dir // that the file is in
 
-	mu     sync.Mutex // guards all below: one writes at a time
-	closed bool
-	file   fs.FileInfo // the file that was opened: no other will be written to
-	wal    fs.FileInfo // its write-ahead log, and the index of that; nil until they are there
-	shm    fs.FileInfo
-	conn   *conn // nil: it has to be opened anew, because something went wrong
-	copier *copier
-	pages  int // written to the log since the copier began last
-	state      // what conn's file holds; read anew with conn
+	mu      sync.Mutex // guards all below: one writes at a time
+	closed  bool
+	file    fs.FileInfo // the file that was opened: no other will be written to
+	wal     fs.FileInfo // its write-ahead log, and the index of that; nil until they are there
+	shm     fs.FileInfo
+	conn    *conn // nil: it has to be opened anew, because something went wrong
+	copier  *copier
+	readers []*Reader // that have to go with conn
+	pages   int       // written to the log since the copier began last
+	state             // what conn's file holds; read anew with conn
 }
 
 // state is what the writer knows of the file.

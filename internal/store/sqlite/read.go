@@ -22,6 +22,9 @@ type Reader struct {
 	path  string
 	conns chan *conn // as many as may be open; nil stands for one that is not open yet
 
+	mu  sync.Mutex // guards now, and giving connections back
+	now int        // generation; connections of earlier ones are closed when they are given back
+
 	closing sync.Once
 	closed  chan struct{} // closed by Close
 }
@@ -49,8 +52,19 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	return r, nil
 }
 
-// OpenReader opens a reader of the file. Whoever opens it closes it.
-func (d *DB) OpenReader(ctx context.Context) (*Reader, error) { return OpenReader(ctx, d.opt.Path) }
+// OpenReader opens a reader of the file. Whoever opens it closes it. Where something
+// goes wrong with the file it gives up its connections as the writer does: SQLite has all
+// of a process share what they know of the log, so that one that has seen a log which is
+// gone keeps the next ones from a new one.
+func (d *DB) OpenReader(ctx context.Context) (*Reader, error) {
+	r, err := OpenReader(ctx, d.opt.Path)
+	if err == nil {
+		d.mu.Lock()
+		d.readers = append(d.readers, r)
+		d.mu.Unlock()
+	}
+	return r, err
+}
 
 // Close waits for the questions that are being answered and closes all connections.
 func (r *Reader) Close() error {
@@ -72,15 +86,17 @@ func (r *Reader) view(ctx context.Context, f func(*view) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { r.conns <- c }()
+	defer func() { r.give(c) }()
 	if c != nil && time.Now().After(c.until) {
 		_ = c.close() // it only reads
 		c = nil
 	}
 	if c == nil {
+		now := r.generation()
 		if c, err = dialReader(ctx, r.path); err != nil {
 			return r.explain(ctx, err)
 		}
+		c.generation = now
 	}
 	if len(c.stmts) > stmtsMost {
 		c.forget()
@@ -114,6 +130,46 @@ func (r *Reader) take(ctx context.Context) (*conn, error) {
 		return nil, errReaderClosed
 	case <-ctx.Done():
 		return nil, r.explain(ctx, ctx.Err())
+	}
+}
+
+// give gives a connection back.
+func (r *Reader) give(c *conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c != nil && c.generation != r.now {
+		_ = c.close() // it only reads
+		c = nil
+	}
+	r.conns <- c
+}
+
+func (r *Reader) generation() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.now
+}
+
+// renew closes all connections: those that nobody uses at once, the others when they are
+// given back.
+func (r *Reader) renew() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.now++
+	idle := 0
+	for more := true; more; {
+		select {
+		case c := <-r.conns:
+			idle++
+			if c != nil {
+				_ = c.close() // it only reads
+			}
+		default:
+			more = false
+		}
+	}
+	for range idle {
+		r.conns <- nil
 	}
 }
 

@@ -105,8 +105,12 @@ func (d *DB) fail(err error) error {
 	return d.explain(err)
 }
 
-// hangUp closes the connection; the next one to need it opens it anew.
+// hangUp closes the connection; the next one to need it opens it anew. Readers go first:
+// the last of all connections copies the log into the file, as far as that is possible.
 func (d *DB) hangUp() {
+	for _, r := range d.readers {
+		r.renew()
+	}
 	_ = errors.Join(d.copier.stop(), d.conn.close()) // what could be wrong with them is why they are closed
 	d.conn, d.copier, d.state, d.wal, d.shm = nil, nil, state{}, nil, nil
 }
