@@ -340,6 +340,7 @@ func backupWhileWriting(t *testing.T, s *shop) {
 	stop, wrote := make(chan struct{}), make(chan struct{}, 1)
 	var writing sync.WaitGroup
 	writing.Go(func() {
+		defer close(wrote)
 		for {
 			select {
 			case <-stop:
@@ -358,7 +359,11 @@ func backupWhileWriting(t *testing.T, s *shop) {
 		}
 	})
 	path := s.copyPath()
-	err := s.Store.Backup(t.Context(), path, func(int64, int64) { <-wrote }) // something is written between any two steps
+	err := s.Store.Backup(t.Context(), path, func(int64, int64) {
+		for range 3 { // the third is of what began to be written after this step at least
+			<-wrote
+		}
+	})
 	close(stop)
 	writing.Wait()
 	s.must(err)
