@@ -73,7 +73,8 @@ type Checkpoints struct {
 	opt    CheckpointsOptions
 	unlock func() error
 
-	removing sync.Mutex // makes removals take turns; never taken while mu is held
+	removing sync.Mutex // makes removals take turns, and guards whole; never taken while mu is held
+	whole    bool       // what is on record as removed is: no removal is unfinished
 
 	mu      sync.Mutex // guards all below
 	key     *instanceKey

@@ -118,12 +118,14 @@ type keeping struct {
 	done *Kept
 }
 
-// resume finishes a removal that was interrupted.
+// resume finishes what was interrupted. Whether a removal that is on record was brought
+// to its end is known of those of this process alone.
 func (k *keeping) resume(ctx context.Context) error {
-	cut := k.opt.Checkpoints.unfinished()
-	if cut.Seq == 0 {
+	c := k.opt.Checkpoints
+	if c.whole {
 		return nil
 	}
+	cut, bodies := c.unfinished(), c.bodiesGone()
 	left := false
 	err := k.opt.Store.Links(ctx, 0, func(l Link, _ []Record) error {
 		left = l.Seq <= cut.Seq
@@ -132,16 +134,36 @@ func (k *keeping) resume(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
-	if !left {
-		return nil
+	if left {
+		k.done.Resumed = cut.Seq
 	}
-	k.done.Resumed = cut.Seq
-	return k.prune(ctx, cut.Seq)
+	if cut.Seq > 0 {
+		if err := k.prune(ctx, cut.Seq); err != nil {
+			return err
+		}
+	}
+	if bodies.Seq > cut.Seq {
+		if err := k.pruneBodies(ctx, bodies.Seq); err != nil {
+			return err
+		}
+	}
+	c.whole = true
+	return nil
 }
 
 func (k *keeping) prune(ctx context.Context, seq uint64) error {
+	return k.removal(ctx, seq, k.opt.Store.Prune)
+}
+
+func (k *keeping) pruneBodies(ctx context.Context, seq uint64) error {
+	return k.removal(ctx, seq, k.opt.Store.PruneBodies)
+}
+
+// removal has the store remove something. Until the end is reached it is unfinished.
+func (k *keeping) removal(ctx context.Context, seq uint64, remove func(ctx context.Context, seq uint64, progress func(done, of int64)) error) error {
 	m := newMeter(k.opt.Progress, 0)
-	if err := k.opt.Store.Prune(ctx, seq, m.set); err != nil {
+	if err := remove(ctx, seq, m.set); err != nil {
+		k.opt.Checkpoints.whole = false
 		return err
 	}
 	m.end()
@@ -186,11 +208,9 @@ func (k *keeping) bodies(ctx context.Context) error {
 		return err
 	}
 	k.opt.Log.Info("removing old bodies of the ledger", "up_to_link", w.upTo.Seq, "why", why)
-	m := newMeter(k.opt.Progress, 0)
-	if err := k.opt.Store.PruneBodies(ctx, w.upTo.Seq, m.set); err != nil {
+	if err := k.pruneBodies(ctx, w.upTo.Seq); err != nil {
 		return err
 	}
-	m.end()
 	k.done.Bodies = w.upTo.Seq
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -138,9 +139,49 @@ func TestRemovalIsInterruptedAnywhere(t *testing.T) {
 		if len(r.Findings) != 0 || o.store.links[0].Seq != r.Truncated.Seq+1 {
 			t.Errorf("%d: %+v", at, r.Findings)
 		}
+		if n := o.overdue(); n > 0 {
+			t.Errorf("%d: %d bodies are there that are on record as removed", at, n)
+		}
 	}
 	if steps < 20 {
 		t.Error("only interrupted at", steps)
+	}
+}
+
+// overdue counts the bodies that only links name of which bodies are removed.
+func (o *office) overdue() (n int) {
+	links, gone := o.check.Truncated()
+	for _, b := range o.store.bodies {
+		if !slices.ContainsFunc(o.store.rows, func(r shelfRow) bool { return r.link > max(links, gone) && bodyOf(r.record) == b.Digest }) {
+			n++
+		}
+	}
+	return n
+}
+
+// A removal that failed is finished by the next look, also in the same process.
+func TestAFailedRemovalOfBodiesIsFinished(t *testing.T) {
+	t.Parallel() // most of it waits for the disk
+	o := years(t, 3)
+	broken, n := errors.New("broken off"), 0
+	o.store.step = func() error {
+		if n++; n > 5 {
+			return broken
+		}
+		return nil
+	}
+	opt := o.keeping(ledger.Retention{Bodies: day})
+	if _, err := ledger.Keep(t.Context(), opt); !errors.Is(err, broken) || o.overdue() == 0 {
+		t.Fatal(err, o.overdue())
+	}
+	o.store.step = nil
+	o.keep(opt.Retention)
+	if n := o.overdue(); n > 0 {
+		t.Errorf("%d bodies are there that are on record as removed", n)
+	}
+	n, o.store.step = 0, func() error { n++; return nil }
+	if o.keep(opt.Retention); n > 0 {
+		t.Errorf("%d steps when there was nothing to do", n)
 	}
 }
 
