@@ -68,7 +68,7 @@ func lockedElsewhere(t *testing.T, path string) func() {
 
 // holdLock takes the lock for writing until its input ends.
 func holdLock(path string) error {
-	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)&_txlock=immediate")
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ const pageSize = 4096
 // pages counts for nothing, because somebody else has written.
 func damaged(t *testing.T, path string) func() {
 	t.Helper()
-	other, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
+	other, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
 	must(t, err)
 	defer other.Close()
 	other.SetMaxOpenConns(1)
@@ -433,7 +433,14 @@ func TestFaultsUnderManyCallers(t *testing.T) {
 		c.stop()
 		must(t, l.Close())
 		c.check(t, path)
-		if n := strings.Count(log.String(), "level=ERROR"); n > 2 { // to damage it takes a lock
+		n := 0
+		for line := range strings.Lines(log.String()) {
+			// To damage it takes a lock, again and again.
+			if strings.Contains(line, "level=ERROR") && (!strings.HasPrefix(f.name, "damaged") || !strings.Contains(line, "locked by another process")) {
+				n++
+			}
+		}
+		if n > 2 {
 			t.Errorf("one fault, %d errors in the log:\n%s", n, log.String())
 		}
 	})
