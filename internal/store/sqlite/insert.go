@@ -190,8 +190,11 @@ func (w *inserter) body(b *ledger.Body, last int64) error {
 	if err != nil {
 		return err
 	}
-	if n, err := r.RowsAffected(); err != nil || n == 0 {
+	if n, err := r.RowsAffected(); err != nil {
 		return err
+	} else if n == 0 {
+		w.s.used.body(b.Digest, last) // whoever brought it may name it later without bringing it
+		return nil
 	}
 	id, err := r.LastInsertId()
 	if err != nil {

@@ -6,36 +6,41 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 
 	"durward"
 	"durward/ledger"
 )
 
-// How much is removed in one transaction. Who writes waits meanwhile: some 20 ms.
+// How much is removed, or looked at, in one transaction. Who writes waits meanwhile:
+// some 20 ms.
 const (
 	pruneRecords = 1000
 	pruneBodies  = 64
 	vacuumPages  = 256
 )
 
-// Size returns how many bytes the ledger takes on disk, without free pages.
+// Size returns how many bytes the ledger takes on disk, without free pages. Of a log that
+// is longer than it stays when nobody reads what is older, only that much counts: nothing
+// need be removed for the rest.
 func (d *DB) Size(ctx context.Context) (int64, error) {
-	free := int64(0)
+	pages, free := int64(0), int64(0)
 	err := d.small(ctx, func() (err error) {
+		if pages, _, err = d.conn.number("PRAGMA page_count"); err != nil {
+			return err
+		}
 		free, _, err = d.conn.number("PRAGMA freelist_count")
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	size := -free * pageSize
-	for _, suffix := range [...]string{"", walSuffix, shmSuffix} {
+	size := (pages - free) * pageSize
+	for _, suffix := range [...]string{walSuffix, shmSuffix} {
 		switch info, err := os.Lstat(d.opt.Path + suffix); {
 		case err == nil:
-			size += info.Size()
-		case suffix == "" || !errors.Is(err, fs.ErrNotExist):
+			size += min(info.Size(), walLimit)
+		case !errors.Is(err, fs.ErrNotExist):
 			return 0, durward.Errorf(durward.Unavailable, "ledger", "the size of the ledger cannot be told: %w", err)
 		}
 	}
@@ -45,9 +50,9 @@ func (d *DB) Size(ctx context.Context) (int64, error) {
 // Prune removes whole links up to seq, but never the last, with their records, and the
 // bodies and names that nothing names any more. It works in small transactions between
 // those of who writes, each of which leaves whole links; when it is interrupted, calling
-// it again goes on. progress counts records, then names, bodies, and pages of the file,
-// each from the beginning. An outcome in a later link than that of its intent stays, and
-// still says which call it is of.
+// it again goes on. progress counts records, then names and bodies that were looked at,
+// and pages of the file, each from the beginning. An outcome in a later link than that of
+// its intent stays, and still says which call it is of.
 func (d *DB) Prune(ctx context.Context, seq uint64, progress func(done, of int64)) error {
 	seq, first, last, err := d.pruneRange(ctx, seq)
 	if err != nil {
@@ -177,53 +182,61 @@ func (d *DB) firstSeq(ctx context.Context) (first int64, err error) {
 // pruneNames removes the names that only records before first have.
 func (d *DB) pruneNames(ctx context.Context, first int64, progress func(done, of int64)) error {
 	tables := [...]string{"callers", "targets", "verdicts"}
+	var ends [len(tables)]int64
 	done, of := int64(0), int64(0)
-	err := d.small(ctx, func() error {
-		if err := d.used.write(d.conn, d.next-1); err != nil {
-			return err
-		}
-		for _, table := range tables {
-			n, _, err := d.conn.number("SELECT count(*) FROM "+table+" WHERE last < ?", first)
-			if of += n; err != nil {
+	err := d.small(ctx, func() (err error) {
+		for i, table := range tables {
+			if ends[i], _, err = d.conn.number("SELECT max(id) FROM " + table); err != nil {
 				return err
 			}
+			of += ends[i]
 		}
 		return nil
 	})
-	for _, table := range tables {
-		for n := int64(pruneRecords); n == pruneRecords && err == nil; {
-			if n, err = d.pruneSomeNames(ctx, table, first); err == nil && n > 0 {
-				done += n
-				progress(min(done, of), of)
+	for i, table := range tables {
+		for at := int64(0); err == nil && at < ends[i]; {
+			if at, err = d.pruneSomeNames(ctx, table, at, ends[i], first); err == nil {
+				progress(done+at, of)
 			}
 		}
-	}
-	if err == nil && done < of { // some have been used again
-		progress(of, of)
+		done += ends[i]
 	}
 	return err
 }
 
-// pruneSomeNames removes some rows of a table that only records before first name, and
-// returns how many.
-func (d *DB) pruneSomeNames(ctx context.Context, table string, first int64) (n int64, err error) {
+// pruneSomeNames removes those rows that only records before first name, of some behind
+// at in a table, and returns up to where it looked: at most up to the row of.
+func (d *DB) pruneSomeNames(ctx context.Context, table string, at, of, first int64) (upto int64, err error) {
 	err = d.small(ctx, func() error {
 		if err := d.used.write(d.conn, d.next-1); err != nil {
 			return err
 		}
-		r, err := d.conn.exec("DELETE FROM "+table+" WHERE id IN (SELECT id FROM "+table+" WHERE last < ? LIMIT ?)", first, int64(pruneRecords))
+		more := false
+		if upto, more, err = d.conn.number("SELECT id FROM "+table+" WHERE id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?", at, of, int64(pruneRecords-1)); err != nil {
+			return err
+		}
+		if !more {
+			upto = of
+		}
+		if upto <= at { // it would not end
+			return errDamaged
+		}
+		r, err := d.conn.exec("DELETE FROM "+table+" WHERE id > ? AND id <= ? AND last < ?", at, upto, first)
 		if err != nil {
 			return err
 		}
+		if n, err := r.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
 		d.names = newNames() // some are gone
-		n, err = r.RowsAffected()
-		return err
+		return nil
 	})
-	return n, err
+	return upto, err
 }
 
 // PruneBodies removes the bodies that no record of a link after seq names. The records
-// stay, and still say what the digest was. progress counts bodies, and then pages.
+// stay, and still say what the digest was. progress counts bodies that were looked at,
+// and then pages.
 func (d *DB) PruneBodies(ctx context.Context, seq uint64, progress func(done, of int64)) error {
 	first := int64(0)
 	err := d.small(ctx, func() (err error) {
@@ -242,52 +255,55 @@ func (d *DB) PruneBodies(ctx context.Context, seq uint64, progress func(done, of
 
 // dropBodies removes the bodies that only records before first name.
 func (d *DB) dropBodies(ctx context.Context, first int64, progress func(done, of int64)) error {
-	var ids []int64
-	err := d.small(ctx, func() error {
-		if err := d.used.write(d.conn, d.next-1); err != nil {
-			return err
-		}
-		return d.conn.each("SELECT id FROM bodies WHERE last < ?", func(row []value) error {
-			id, _ := row[0].(int64)
-			ids = append(ids, id)
-			return nil
-		}, first)
-	})
-	if err != nil {
+	of := int64(0)
+	err := d.small(ctx, func() (err error) {
+		of, _, err = d.conn.number("SELECT max(id) FROM bodies")
 		return err
-	}
-	done := int64(0)
-	for some := range slices.Chunk(ids, pruneBodies) {
-		if err := d.small(ctx, func() error { return d.dropUnused(some, first) }); err != nil {
-			return err
+	})
+	for at := int64(0); err == nil && at < of; {
+		if err = d.small(ctx, func() (err error) { at, err = d.dropSome(at, of, first); return err }); err == nil {
+			progress(at, of)
 		}
-		done += int64(len(some))
-		progress(done, int64(len(ids)))
 	}
-	return nil
+	return err
 }
 
-// dropUnused removes those bodies that still only records before first name: others may
-// have been named again since they were looked for.
-func (d *DB) dropUnused(ids []int64, first int64) error {
-	if err := d.used.write(d.conn, d.next-1); err != nil {
-		return err
+// dropSome removes bodies that only records before first name, of some behind at, and
+// returns up to where it looked: at most up to the body of.
+func (d *DB) dropSome(at, of, first int64) (upto int64, err error) {
+	if err := d.used.write(d.conn, d.next-1); err != nil { // others may name them again between two steps
+		return 0, err
+	}
+	var ids []int64
+	looked, enough := 0, errors.New("enough")
+	err = d.conn.each("SELECT id, last FROM bodies WHERE id > ? AND id <= ? ORDER BY id LIMIT ?", func(row []value) error {
+		f := fields{row: row}
+		id, last := f.number(), f.number()
+		if f.bad > 0 || id <= at {
+			return errDamaged
+		}
+		if last < first {
+			ids = append(ids, id)
+		}
+		if upto, looked = id, looked+1; len(ids) == pruneBodies {
+			return enough
+		}
+		return nil
+	}, at, of, int64(pruneRecords))
+	if err != nil && !errors.Is(err, enough) {
+		return 0, err
+	}
+	if err == nil && looked < pruneRecords {
+		upto = of
 	}
 	for _, id := range ids {
-		r, err := d.conn.exec("DELETE FROM bodies WHERE id = ? AND last < ?", id, first)
-		if err != nil {
-			return err
-		}
-		if n, err := r.RowsAffected(); err != nil {
-			return err
-		} else if n == 0 {
-			continue
-		}
-		if _, err := d.conn.exec("DELETE FROM body_data WHERE id = ?", id); err != nil {
-			return err
+		for _, query := range [...]string{"DELETE FROM bodies WHERE id = ?", "DELETE FROM body_data WHERE id = ?"} {
+			if _, err := d.conn.exec(query, id); err != nil {
+				return 0, err
+			}
 		}
 	}
-	return nil
+	return upto, nil
 }
 
 // shrink gives the pages that are free back to the file system.

@@ -182,7 +182,7 @@ func TestPruningTellsOfEachOfItsParts(t *testing.T) {
 	if len(parts) != 4 || last != of {
 		t.Fatalf("%v, and %d of %d in the end", parts, last, of)
 	}
-	for n, of := range []int64{2 * (calls - 1), calls - 1, calls - 1} {
+	for n, of := range []int64{2 * (calls - 1), calls + 2, calls} { // of names and bodies all are looked at
 		if parts[n].of != of || parts[n].steps < 2 {
 			t.Errorf("part %d: %v, want it of %d", n, parts[n], of)
 		}

@@ -40,7 +40,7 @@ func (u *used) call(seq, caller, target, verdict int64) {
 
 func (u *used) body(d ledger.Digest, seq int64) {
 	if d != (ledger.Digest{}) {
-		u.bodies[d] = seq
+		u.bodies[d] = max(u.bodies[d], seq) // who brings a body says so before
 	}
 }
 

@@ -275,6 +275,28 @@ func bodiesNamedAgain(t *testing.T, s *shop) {
 	}
 }
 
+// bodiesBroughtAgain brings a body again with a batch that does not name it, because who
+// wanted that left: it is there for records that come a moment later.
+func bodiesBroughtAgain(t *testing.T, s *shop) {
+	b := body(strings.Repeat("again", 50))
+	i := intent(durward.NewCallID())
+	i.Body = b.Digest
+	s.must(s.try([]ledger.Record{i}, b))
+	old := s.last.Seq
+	s.must(s.try([]ledger.Record{&ledger.Note{What: "x"}}, b))
+	s.must(s.PruneBodies(t.Context(), old, nobody))
+	i = intent(durward.NewCallID())
+	i.Body = b.Digest
+	s.must(s.try([]ledger.Record{i}))
+	for range 2 {
+		if _, ok := bodiesOf(t, s)[b.Digest]; !ok {
+			t.Fatal("a body is gone that was just brought")
+		}
+		s.must(s.PruneBodies(t.Context(), s.last.Seq-1, nobody))
+		s.reopen()
+	}
+}
+
 func size(t *testing.T, s *shop) {
 	empty, err := s.Size(t.Context())
 	s.must(err)

@@ -55,6 +55,7 @@ func Run(t *testing.T, open Opener) {
 		{"PruneOpenCalls", pruneOpenCalls},
 		{"PruneBodies", pruneBodies},
 		{"BodiesNamedAgain", bodiesNamedAgain},
+		{"BodiesBroughtAgain", bodiesBroughtAgain},
 		{"Size", size},
 		{"Backup", backup},
 		{"BackupWhileWriting", backupWhileWriting},
