@@ -26,10 +26,10 @@ type Past struct {
 // Made reports whether the call went on, as far as is known.
 func (p *Past) Made() bool {
 	switch p.Status {
-	case durward.StatusRefused, durward.StatusDenied:
+	case durward.StatusDenied:
 		return false
-	case durward.StatusCancelled, durward.StatusTimeout, durward.StatusError:
-		return p.Attempts > 0
+	case durward.StatusRefused, durward.StatusInput, durward.StatusCancelled, durward.StatusTimeout, durward.StatusError:
+		return p.Attempts > 0 // one whose result was refused was made, one that its client was asked about was not
 	default:
 		return true
 	}
