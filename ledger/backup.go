@@ -48,7 +48,12 @@ func Backup(ctx context.Context, from interface {
 	}
 	m := newMeter(opt.Progress, 0)
 	if err := from.Backup(ctx, opt.To, m.set); err != nil {
-		return errors.Join(durward.Errorf(durward.KindOf(err), backupOp, "%w", err), discard(opt.To))
+		kind := durward.KindOf(err)
+		err = durward.Errorf(kind, backupOp, "%w", err)
+		if kind == durward.Conflict { // somebody else was faster, and it is his file
+			return err
+		}
+		return errors.Join(err, discard(opt.To))
 	}
 	if err := unpruned(opt.Checkpoints, signed); err != nil {
 		return errors.Join(err, discard(opt.To))

@@ -450,3 +450,20 @@ func TestNoCopyIsMadeOfWhatIsBeingRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// faster is a store that finds that somebody else has begun a copy meanwhile.
+type faster struct{ *office }
+
+func (f faster) Backup(_ context.Context, path string, _ func(done, of int64)) error {
+	write(f.t, path, []byte("another's"))
+	return durward.Errorf(durward.Conflict, "ledger", "the backup would replace what is there")
+}
+
+func TestACopyOfSomebodyElseStays(t *testing.T) {
+	o := newOffice(t)
+	to := filepath.Join(t.TempDir(), "copy")
+	err := ledger.Backup(t.Context(), faster{o}, ledger.BackupOptions{To: to, Checkpoints: o.path(), Verifiers: o.verifiers()})
+	if durward.KindOf(err) != durward.Conflict || string(read(t, to)) != "another's" {
+		t.Error(err)
+	}
+}
