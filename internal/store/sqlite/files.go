@@ -74,7 +74,9 @@ func (d *DB) watch() error {
 		return err
 	}
 	if d.conn != nil && d.logLost() {
-		d.rescue()
+		if err := d.rescue(); err != nil {
+			return err
+		}
 	}
 	if d.conn == nil {
 		return checkOwner(d.opt.Path, now)
@@ -112,14 +114,20 @@ func (d *DB) logLost() bool {
 
 // rescue copies what is in a log that has no name any more into the file, and has the
 // file opened anew. When that fails, the next attempt to write tries again, as long as
-// the log is open.
-func (d *DB) rescue() {
-	if done, err := d.empty(); err != nil || !done {
-		d.opt.Log.Error("the ledger's write-ahead log was removed, and what is in it could not be copied yet", "file", d.opt.Path+walSuffix, "error", err)
-		return
+// the log is open; nothing is written to it meanwhile, since it would go with the process.
+func (d *DB) rescue() error {
+	done, err := d.empty()
+	switch {
+	case err != nil:
+		return durward.Errorf(durward.Unavailable, "ledger",
+			"%s%s was removed while the service was using it, and what is in it cannot be copied yet: %w", d.opt.Path, walSuffix, d.explain(err))
+	case !done:
+		return durward.Errorf(durward.Unavailable, "ledger",
+			"%s%s was removed while the service was using it, and what is in it can only be copied when nobody reads the ledger: wait for what verifies or copies it, or end that", d.opt.Path, walSuffix)
 	}
 	d.opt.Log.Warn("the ledger's write-ahead log was removed while the service was using it; nothing was lost", "file", d.opt.Path+walSuffix)
 	d.hangUp()
+	return nil
 }
 
 // remember notes which log is open.

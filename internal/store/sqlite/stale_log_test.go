@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"bytes"
+	"database/sql"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,5 +93,34 @@ func TestAFileThatWasBeingMade(t *testing.T) {
 	}))
 	h := newHand(t, path)
 	h.fill(3)
+	h.check()
+}
+
+// While somebody reads, what is in a log that was removed cannot be copied; nothing more
+// is written to it then, because it would be gone with the process.
+func TestNothingIsWrittenToALogWithoutAName(t *testing.T) {
+	h := newHand(t, filepath.Join(t.TempDir(), "ledger.db"))
+	h.fill(10)
+	db, err := sql.Open("sqlite", h.db.Path())
+	must(t, err)
+	defer db.Close()
+	tx, err := db.BeginTx(t.Context(), nil)
+	must(t, err)
+	var n int
+	must(t, tx.QueryRowContext(t.Context(), "SELECT count(*) FROM chain").Scan(&n))
+	h.fill(10)
+	must(t, os.Remove(h.db.Path()+"-wal"))
+	for range 3 {
+		if err := h.try(); durward.KindOf(err) != durward.Unavailable || err == nil || !strings.Contains(err.Error(), "ledger.db-wal was removed") {
+			t.Fatalf("written: %v", err)
+		}
+	}
+	if err := h.db.Sync(t.Context()); err == nil {
+		t.Error("what has no name is said to be on the disk")
+	}
+	must(t, tx.Rollback())
+	must(t, db.Close())
+	h.fill(10)
+	must(t, h.db.Sync(t.Context()))
 	h.check()
 }
