@@ -30,6 +30,7 @@ type fake struct {
 	open    map[durward.CallID]bool
 	synced  int // batches that outlast a loss of power
 	syncErr error
+	syncing func()      // called when a sync begins; nil: nobody is
 	gone    error       // what Present says
 	poison  ledger.Link // that is refused for good
 }
@@ -150,6 +151,11 @@ func (s *fake) Links(_ context.Context, from uint64, f func(ledger.Link, []ledge
 func (s *fake) Sync(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f := s.syncing; f != nil {
+		s.mu.Unlock()
+		f()
+		s.mu.Lock()
+	}
 	if s.syncErr == nil {
 		s.synced = len(s.batches)
 	}
@@ -163,6 +169,24 @@ func (s *fake) Present() error {
 }
 
 func (s *fake) Close() error { return nil }
+
+// lose takes away what does not outlast a loss of power, as who removes the log of a
+// database does.
+func (s *fake) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.batches[s.synced:] {
+		for _, r := range b.Records {
+			switch r := r.(type) {
+			case *ledger.Intent:
+				delete(s.open, r.ID)
+			case *ledger.Outcome:
+				s.open[r.Call] = true
+			}
+		}
+	}
+	s.batches = s.batches[:s.synced]
+}
 
 // older is a copy of the store as it was n batches ago.
 func (s *fake) older(n int) *fake {

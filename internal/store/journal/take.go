@@ -121,6 +121,11 @@ func (j *Journal) give(batches []*ledger.Batch, again bool) error {
 		if len(batches) == 0 {
 			return nil
 		}
+		lost, err := j.lost(head, batches[0].Link)
+		if err != nil {
+			return err
+		}
+		batches = append(lost, batches...)
 	}
 	err := j.opt.Store.WriteAll(ctx, batches)
 	if err != nil {
@@ -129,6 +134,26 @@ func (j *Journal) give(batches []*ledger.Batch, again bool) error {
 		}
 	}
 	return err
+}
+
+// lost returns the batches between the store's last link and the first that waits for it.
+// It had them, and somebody took away what they were in before it was synced, such as the
+// log of a database; the files have them until then.
+func (j *Journal) lost(head, first ledger.Link) ([]*ledger.Batch, error) {
+	if first.Follows(&head) || first.Seq <= head.Seq {
+		return nil, nil
+	}
+	all, err := Read(j.opt.Path)
+	if err != nil {
+		return nil, err
+	}
+	lost := following(all, head)
+	upto := slices.IndexFunc(lost, func(b *ledger.Batch) bool { return b.Link == first })
+	if upto <= 0 { // the store says that what it is given does not follow
+		return nil, nil
+	}
+	j.opt.Log.Warn("the ledger's database lost what it had; it is given it again", "file", j.opt.Path, "links", upto)
+	return lost[:upto:upto], nil
 }
 
 // clean empties files of which the store has everything.
@@ -186,7 +211,13 @@ func (j *Journal) emptyOld() error {
 	j.mu.Lock()
 	f := j.files[1-j.active]
 	size := f.end
+	if j.needed(1 - j.active) { // the other was made anew meanwhile, and got its turn
+		size = 0
+	}
 	j.mu.Unlock()
+	if size == 0 {
+		return nil
+	}
 	var err error
 	if j.opt.Full {
 		err = f.wipe(size)

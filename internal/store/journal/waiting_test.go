@@ -2,8 +2,10 @@ package journal_test
 
 import (
 	"context"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +76,34 @@ func TestStoreThatTookAPart(t *testing.T) {
 	must(t, k.write("it goes on"))
 	must(t, k.j.Close())
 	k.holds()
+}
+
+// A store that loses what it has not synced is given it again.
+func TestStoreThatLosesWhatItHad(t *testing.T) {
+	for name, synced := range map[string]int{"all": 0, "a part": 3} {
+		t.Run(name, func(t *testing.T) {
+			k := newKeeper(t, smallDir(t), slow())
+			k.fill(synced)
+			must(t, k.j.Sync(t.Context()))
+			k.fill(5)
+			must(t, k.j.Flush(t.Context()))
+			k.store.lose()
+			if n := len(k.store.all()); n != synced {
+				t.Fatalf("%d batches are left", n)
+			}
+			must(t, k.write("it is not known yet"))
+			if err := k.j.Flush(t.Context()); durward.KindOf(err) != durward.Conflict {
+				t.Errorf("the first attempt: %v", err)
+			}
+			k.fill(3)
+			must(t, k.j.Sync(t.Context()))
+			k.holds()
+			if !strings.Contains(k.log.String(), "links=5") {
+				t.Errorf("the log: %s", k.log.String())
+			}
+			must(t, k.j.Close())
+		})
+	}
 }
 
 // When nobody writes the store is tried again all the same.
@@ -334,4 +364,35 @@ func TestCallsThatDoNotFit(t *testing.T) {
 	must(t, try(ends(a)))
 	must(t, k.j.Close())
 	k.holds()
+}
+
+// A file that is removed, and made anew, while the other is to be emptied gets its turn
+// at once. The other is not emptied then, if the store lacks something of it.
+func TestTurnWhileTheOtherIsToBeEmptied(t *testing.T) {
+	sizes := journal.SmallSizes()
+	sizes.Never()
+	k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
+	for k.j.Ends()[1] < 2<<10 {
+		k.fill(1)
+	}
+	syncs, goOn := make(chan struct{}), make(chan struct{})
+	var begun atomic.Bool
+	k.store.syncing = func() {
+		if begun.CompareAndSwap(false, true) {
+			close(syncs)
+			<-goOn
+		}
+	}
+	var flush sync.WaitGroup
+	flush.Go(func() { _ = k.j.Flush(t.Context()) })
+	<-syncs // the first file is to be emptied
+	must(t, os.Remove(journal.Names(k.opt.Path)[0]))
+	k.fill(3) // into the second, and then the first
+	k.store.set(refuses)
+	close(goOn)
+	k.j.Kill()
+	flush.Wait()
+	k.reopen()
+	k.holds()
+	must(t, k.j.Close())
 }
