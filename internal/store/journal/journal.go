@@ -172,7 +172,8 @@ func (j *Journal) Write(ctx context.Context, b *ledger.Batch) error {
 	if errors.Is(err, errFault) { // once more, to a file that is made anew
 		i, err = j.append(j.frame)
 	}
-	j.accept(entry{b, len(j.frame), i}, err)
+	own := &ledger.Batch{Records: b.Records, Bodies: b.Bodies, Link: b.Link} // the rest is of who writes
+	j.accept(entry{own, len(j.frame), i}, err)
 	if cap(j.frame) > frameKept {
 		j.frame = nil
 	}

@@ -396,3 +396,14 @@ func TestTurnWhileTheOtherIsToBeEmptied(t *testing.T) {
 	k.holds()
 	must(t, k.j.Close())
 }
+
+// Whoever wrote a batch may use it for another: what was accepted stays what it was.
+func TestBatchesAreOfWhoWritesThem(t *testing.T) {
+	k := newKeeper(t, smallDir(t), slow())
+	b := k.next("some text")
+	must(t, k.j.Write(t.Context(), b))
+	k.accepted = append(k.accepted, b.Link)
+	*b = ledger.Batch{}
+	must(t, k.j.Close())
+	k.holds()
+}
