@@ -91,8 +91,9 @@ type Journal struct {
 	closes sync.Once
 	ended  error // of Close
 
-	writing sync.Mutex // held by Write; guards the frame, and what is in the file that has its turn
+	writing sync.Mutex // held by Write; guards frame and broken, and what is in the file that has its turn
 	frame   []byte
+	broken  bool // a file could not be made anew the last time, which was told
 
 	// emptying is held while the file that does not have its turn is emptied, and while one
 	// is made anew: that takes the memory away which is wiped. Guards no field; may be

@@ -79,12 +79,22 @@ func (j *Journal) take() {
 	if err == nil {
 		j.clean()
 	}
-	if j.writing.TryLock() { // else whoever writes does it, where the directory tells
-		if err := j.mend(); err != nil {
-			j.opt.Log.Error("a file of the ledger's journal was removed or cut short, and cannot be made anew yet", "error", err)
-		}
-		j.writing.Unlock()
+	j.tend()
+}
+
+// tend makes files anew where that is needed. Whoever writes now does it where the
+// directory tells. While the store is not where it was, what is there now may be the
+// journal of another.
+func (j *Journal) tend() {
+	if j.opt.Store.Present() != nil || !j.writing.TryLock() {
+		return
 	}
+	defer j.writing.Unlock()
+	err := j.mend()
+	if err != nil && !j.broken { // it is tried again
+		j.opt.Log.Error("a file of the ledger's journal was removed or cut short, and cannot be made anew yet", "error", err)
+	}
+	j.broken = err != nil
 }
 
 // next returns what the next transaction takes. mu is held.

@@ -407,3 +407,56 @@ func TestBatchesAreOfWhoWritesThem(t *testing.T) {
 	must(t, k.j.Close())
 	k.holds()
 }
+
+// While the store is not where it was, nor are the files: what is there now is another's.
+func TestFilesBesideAnotherStore(t *testing.T) {
+	k := newKeeper(t, smallDir(t), slow())
+	k.fill(3)
+	k.store.mu.Lock()
+	k.store.gone, k.store.mood = errMood, refuses
+	k.store.mu.Unlock()
+	for _, name := range journal.Names(k.opt.Path) {
+		must(t, os.Remove(name))
+		must(t, os.WriteFile(name, []byte("another's"), 0o600))
+	}
+	for range 3 {
+		if k.write("x") == nil || k.j.Flush(t.Context()) == nil {
+			t.Error("it goes on")
+		}
+	}
+	for _, name := range journal.Names(k.opt.Path) {
+		if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
+			t.Errorf("%s: %.20q, %v", name, got, err)
+		}
+	}
+	k.store.mu.Lock()
+	k.store.gone, k.store.mood = nil, works
+	k.store.mu.Unlock()
+	k.fill(3)
+	k.j.Kill()
+	k.reopen()
+	k.holds()
+	must(t, k.j.Close())
+}
+
+// A file that cannot be made anew is told of once, however long that takes.
+func TestNoWayToMendIsToldOnce(t *testing.T) {
+	k := newKeeper(t, smallDir(t), slow())
+	k.fill(3)
+	k.store.set(refuses)
+	name := journal.Names(k.opt.Path)[0]
+	must(t, os.Remove(name))
+	must(t, os.Mkdir(name, 0o700))
+	for range 10 {
+		if k.j.Flush(t.Context()) == nil {
+			t.Error("it was taken")
+		}
+	}
+	must(t, os.Remove(name))
+	k.store.set(works)
+	must(t, k.j.Close())
+	if n := strings.Count(k.log.String(), "cannot be made anew"); n != 1 {
+		t.Errorf("it is told %d times: %s", n, k.log.String())
+	}
+	k.holds()
+}
