@@ -236,7 +236,8 @@ func (j *Journal) mend() error {
 	return nil
 }
 
-// remake makes a file anew, with what the store has not taken of it. writing is held.
+// remake makes a file anew, with what the store has not taken of it. What it has is on
+// its disk then. writing is held.
 func (j *Journal) remake(i int) error {
 	j.emptying.Lock()
 	defer j.emptying.Unlock()
@@ -247,6 +248,9 @@ func (j *Journal) remake(i int) error {
 	}
 	if err = next.clear(0); err == nil {
 		err = j.copyTo(next, i)
+	}
+	if err == nil { // what the store has is in no file then
+		err = j.opt.Store.Sync(context.Background())
 	}
 	if err != nil {
 		return errors.Join(err, next.close())

@@ -460,3 +460,26 @@ func TestNoWayToMendIsToldOnce(t *testing.T) {
 	}
 	k.holds()
 }
+
+// A file that is made anew has only what the store lacks, so the store has the rest on
+// its disk by then.
+func TestMadeAnewAfterASync(t *testing.T) {
+	for name, full := range map[string]bool{"normal": false, "full": true} {
+		t.Run(name, func(t *testing.T) {
+			opt := slow()
+			opt.Full = full
+			k := newKeeper(t, smallDir(t), opt)
+			k.fill(3)
+			must(t, k.j.Flush(t.Context()))
+			if k.store.synced > 0 {
+				t.Fatal("it is synced already")
+			}
+			must(t, os.Remove(journal.Names(k.opt.Path)[0]))
+			k.fill(1)
+			if k.store.synced != 3 {
+				t.Errorf("%d batches outlast a loss of power, the file has one, and 4 were accepted", k.store.synced)
+			}
+			must(t, k.j.Close())
+		})
+	}
+}
