@@ -71,6 +71,13 @@ func (f *file) lost() bool {
 	return err != nil || !os.SameFile(now, f.info)
 }
 
+// short reports whether somebody cut the file short. What is put into a page of a window
+// that is partly behind the end would be in no file, and no fault.
+func (f *file) short() bool {
+	info, err := f.f.Stat()
+	return err == nil && info.Size() < max(f.end, int64(len(f.window)))
+}
+
 // appendFrame writes a frame whose first frameHead bytes are still to be filled. It is
 // part of the file once end is behind it.
 func (f *file) appendFrame(frame []byte, sync bool) error {

@@ -223,7 +223,7 @@ func (j *Journal) place() (int, error) {
 func (j *Journal) mend() error {
 	for i, f := range j.files {
 		what := "cut short"
-		if !f.spoilt {
+		if !f.spoilt && (i != j.active || !f.short()) {
 			if what = "removed"; !f.lost() {
 				continue
 			}

@@ -483,3 +483,28 @@ func TestMadeAnewAfterASync(t *testing.T) {
 		})
 	}
 }
+
+// A file that is cut short anywhere is noticed when the store has taken what waited, if
+// not before.
+func TestCutShortAnywhere(t *testing.T) {
+	for name, window := range map[string]int64{"not in memory": 0, "in memory": 1 << 16} {
+		t.Run(name, func(t *testing.T) {
+			sizes := journal.SmallSizes()
+			sizes.Never()
+			sizes.TurnAt(1 << 20)
+			sizes.Window(window)
+			k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
+			k.fill(3)
+			must(t, os.Truncate(journal.Names(k.opt.Path)[0], k.j.Ends()[0]-100))
+			must(t, k.j.Flush(t.Context()))
+			k.fill(2)
+			k.j.Kill()
+			k.reopen()
+			k.holds()
+			if aside := k.j.Aside(); len(aside) > 0 {
+				t.Error("kept aside: ", aside)
+			}
+			must(t, k.j.Close())
+		})
+	}
+}
