@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"durward"
 	"durward/internal/store/journal"
 )
 
@@ -260,6 +261,11 @@ func TestOldFilesOfTheSameStore(t *testing.T) {
 func TestRefusedForGood(t *testing.T) {
 	k := killed(t, slow(), 9)
 	k.store.poison = k.accepted[6]
+	opt := k.opt
+	opt.Store, opt.Strict = k.store, true
+	if _, err := journal.Open(t.Context(), opt); durward.KindOf(err) != durward.Conflict || len(files(t, k.opt.Path)) != 2 {
+		t.Errorf("strictly: %v, files: %v", err, files(t, k.opt.Path))
+	}
 	k.reopen()
 	if n := len(k.store.all()); n != 6 || len(k.j.Aside()) == 0 {
 		t.Errorf("%d batches were taken, kept aside: %v", n, k.j.Aside())

@@ -58,7 +58,7 @@ type Options struct {
 	Log   *slog.Logger // default: discard
 
 	// Strict makes Open refuse, with an error of kind Conflict, what it would keep aside
-	// otherwise. Nothing was changed then.
+	// otherwise. The files are as they were then.
 	Strict bool
 
 	sizes sizes // smaller ones in tests; default: the usual ones

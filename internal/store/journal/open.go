@@ -133,7 +133,7 @@ func (j *Journal) recover(ctx context.Context) error {
 	lacks := following(batches, head)
 	for i := range all {
 		if j.opt.Strict && j.foreign(ctx, &all[i], head, lacks) {
-			return durward.Errorf(durward.Conflict, "ledger", "%s is damaged, or does not follow what is in %s; move it away to go on without it", j.files[all[i].file].path, j.opt.Path)
+			return j.errForeign(&all[i])
 		}
 	}
 	given, err := j.giveAll(ctx, lacks)
@@ -144,11 +144,18 @@ func (j *Journal) recover(ctx context.Context) error {
 		if !j.foreign(ctx, &all[i], head, lacks[:given]) {
 			continue
 		}
+		if j.opt.Strict { // the store refused something
+			return j.errForeign(&all[i])
+		}
 		if err := j.setAside(&all[i]); err != nil {
 			return err
 		}
 	}
 	return j.emptyAll(ctx, all)
+}
+
+func (j *Journal) errForeign(l *left) error {
+	return durward.Errorf(durward.Conflict, "ledger", "%s is damaged, or does not follow what is in %s; move it away to go on without it", j.files[l.file].path, j.opt.Path)
 }
 
 // readAll reads both files. The one that begins with the older links is the first.
