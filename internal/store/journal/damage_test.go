@@ -2,10 +2,12 @@ package journal_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"durward"
@@ -337,4 +339,32 @@ func TestZerosAreNotPending(t *testing.T) {
 			t.Errorf("%d bytes: %v, %v", len(test.data), got, err)
 		}
 	}
+}
+
+// Files that go while somebody looks whether anything is in them have nothing.
+func TestFilesThatGoAreNotPending(t *testing.T) {
+	path := filepath.Join(smallDir(t), "ledger.db")
+	name := journal.Names(path)[0]
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if err := errors.Join(os.WriteFile(name, []byte{1}, 0o600), os.Remove(name)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 20_000 {
+		if _, err := journal.Pending(path); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	all.Wait()
 }

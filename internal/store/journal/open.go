@@ -44,6 +44,9 @@ func Pending(path string) (bool, error) {
 // holdsSome reports whether there is anything but zeros in a file.
 func holdsSome(name string) (bool, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|noFollow, 0)
+	if errors.Is(err, fs.ErrNotExist) { // whoever had it has taken all, and removed it
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
