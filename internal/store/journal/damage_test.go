@@ -2,7 +2,9 @@ package journal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -367,4 +369,17 @@ func TestFilesThatGoAreNotPending(t *testing.T) {
 	}
 	close(stop)
 	all.Wait()
+}
+
+// A frame that is as it was written was accepted, also when this version cannot read
+// what is in it: it is kept aside.
+func TestWhatAnotherVersionWrote(t *testing.T) {
+	k := killed(t, slow(), 3)
+	data, err := os.ReadFile(journal.Names(k.opt.Path)[0])
+	must(t, err)
+	content := []byte(strings.Repeat("a batch as it will be written one day, ", 5))
+	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(content)))
+	frame = binary.LittleEndian.AppendUint32(frame, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
+	k.takes(append(slices.Clone(data), append(frame, content...)...), 3, true, "cannot be read")
+	k.takes(append(frame, content...), 0, true, "cannot be read")
 }

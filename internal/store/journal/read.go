@@ -70,7 +70,7 @@ func (f *file) read() (l left, err error) {
 	}
 	data = data[:n]
 	for len(data) > 0 {
-		b, size := frameAt(data)
+		b, size, _ := frameAt(data)
 		if b == nil || l.last() != nil && !b.Link.Follows(l.last()) {
 			break
 		}
@@ -83,37 +83,44 @@ func (f *file) read() (l left, err error) {
 	return l, nil
 }
 
+// frameLeast is how long the content of a frame is at least, in bytes: a batch has a link,
+// with two digests.
+const frameLeast = 64
+
 // frameAt returns the batch in the frame that data begins with, and the frame's length;
-// nil when there is none.
-func frameAt(data []byte) (b *ledger.Batch, size int) {
+// nil when there is none. A frame that is whole has one, unless it is of another version.
+func frameAt(data []byte) (b *ledger.Batch, size int, whole bool) {
 	if len(data) <= frameHead {
-		return nil, 0
+		return nil, 0, false
 	}
 	length := int64(binary.LittleEndian.Uint32(data))
-	if length == 0 || length > int64(len(data)-frameHead) {
-		return nil, 0
+	if length < frameLeast || length > int64(len(data)-frameHead) {
+		return nil, 0, false
 	}
 	content := data[frameHead : frameHead+length]
 	if crc32.Checksum(content, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
-		return nil, len(content) // as many were looked at
+		return nil, len(content), false // as many were looked at
 	}
 	b, err := ledger.DecodeBatch(content)
 	if err != nil {
-		return nil, len(content)
+		return nil, len(content), true
 	}
-	return b, frameHead + len(content)
+	return b, frameHead + len(content), true
 }
 
 // searchMost bounds the bytes that are looked at in search of frames.
 const searchMost = 256 << 20
 
 // highest returns the highest number of a link in what may have frames anywhere. When
-// the search takes too long, that is the highest of all: doubt means that there are
-// some.
+// the search takes too long, or one cannot be read, that is the highest of all: doubt
+// means that there are some.
 func highest(data []byte) (seq uint64) {
 	for looked := 0; len(data) > 0; {
-		b, size := frameAt(data)
+		b, size, whole := frameAt(data)
 		if b == nil {
+			if whole {
+				return ^uint64(0)
+			}
 			data, looked = data[1:], looked+size
 			if looked > searchMost {
 				return ^uint64(0)
