@@ -28,7 +28,11 @@ func (o *observer) Catalog(server string, l *upstream.Listing) {
 		s.offer.overlay(snapshot)
 	} else {
 		s.offer.put(snapshot)
-		s.settle.settled(server)
+		if l.Complete {
+			s.settle.settled(server)
+		} else {
+			s.settle.partly(server)
+		}
 	}
 	s.offer.hub.announced(server, l.Overlay, Filter(l.Announced))
 }
@@ -49,7 +53,8 @@ func (o *observer) State(server string, st durward.ServerStatus) {
 		s.offer.missing(server, string(st.State), st.Reason)
 		s.settle.settled(server)
 	}
-	if st.State == durward.StateDisabled {
+	switch st.State {
+	case durward.StateReady, durward.StateDegraded, durward.StateDisabled: // all its lists were read or failed
 		s.settle.settled(server)
 	}
 }

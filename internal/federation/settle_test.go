@@ -99,6 +99,48 @@ func TestAwaitOneEndsWithTheServerOrTheContext(t *testing.T) {
 	})
 }
 
+// A server of which some lists are there is waited for until all are, so that a client
+// does not miss what is in those that take longer; but not for one that hangs.
+func TestB1_ListsThatTakeLongerThanOthersAreWaitedFor(t *testing.T) {
+	some, all := &upstream.Listing{}, &upstream.Listing{Complete: true}
+	for name, c := range map[string]struct {
+		rest func(*observer)
+		want time.Duration
+	}{
+		"complete": {func(o *observer) { o.Catalog("a", all) }, time.Second},
+		"ready":    {func(o *observer) { o.State("a", durward.ServerStatus{State: durward.StateReady}) }, time.Second},
+		"degraded": {func(o *observer) { o.State("a", durward.ServerStatus{State: durward.StateDegraded}) }, time.Second},
+		"lost":     {func(o *observer) { o.State("a", durward.ServerStatus{State: durward.StateBackoff}) }, time.Second},
+		"more":     {func(o *observer) { o.Catalog("a", some) }, settleRest},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(Options{Opener: slowOpener{make(chan string, 100)}})
+				if err := s.Add(durward.Server{Name: "a", Transport: durward.TransportStdio, Command: "silent"}); err != nil {
+					t.Fatal(err)
+				}
+				o := (*observer)(s)
+				began := time.Now()
+				o.Catalog("a", some)
+				go func() {
+					time.Sleep(time.Second)
+					c.rest(o)
+				}()
+				s.AwaitServer(t.Context(), "a", time.Minute)
+				if d := time.Since(began); d != c.want {
+					t.Errorf("a call waited %s, not %s", d, c.want)
+				}
+				if d := waited(s.settle); d != 0 {
+					t.Errorf("a list waited %s more", d)
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // slowOpener opens connections that say nothing, but for the server "good".
 type slowOpener struct{ opened chan string }
 
