@@ -327,9 +327,10 @@ func corrupt(s *stage) func() {
 			s.t.Fatal(err)
 		}
 	}
-	if write(); runs {
+	if runs {
 		removeLog(s)
 	}
+	write()
 	return func() {
 		now := make([]byte, page)
 		for at := page; at+page <= len(whole); at += page {
