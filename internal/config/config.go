@@ -106,6 +106,17 @@ func (c *Config) SecretsAnd(more ...secret.Value) *secret.Matcher {
 	return secret.NewMatcher(append(slices.Clip(c.known), more...)...)
 }
 
+// Retired returns the values that [Config.Secrets] knows and that of another
+// configuration does not.
+func (c *Config) Retired(next *Config) (values []secret.Value) {
+	for _, v := range c.known {
+		if !slices.ContainsFunc(next.known, func(n secret.Value) bool { return n.Equal(v.Reveal()) }) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
 // Redact replaces what [Config.Secrets] knows, so that text from a server or an
 // error can be shown.
 func (c *Config) Redact(text string) string { return c.secrets.Text(text) }

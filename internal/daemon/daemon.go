@@ -67,6 +67,7 @@ type Service struct {
 
 	secrets   atomic.Pointer[secret.Matcher] // see secretsOf
 	generated []secret.Value                 // tokens and keys of the state directory; changes is held, or the service starts
+	retired   []secret.Value                 // what references stood for in configurations that ran before, the newest last; changes is held
 	sealing   atomic.Pointer[sealing]        // of config, or of the key file; set with changes held
 
 	mu      sync.Mutex // guards all below
@@ -226,14 +227,24 @@ func (s *Service) gatewayOptions(c *config.Config) gateway.Options {
 }
 
 // secretsOf finds what nobody is to see: the values that references brought into a
-// configuration, and the tokens and keys that were generated, which a tool that reads
-// files may come across.
+// configuration, or into one before it, and the tokens and keys that were generated,
+// which a tool that reads files may come across.
 func (s *Service) secretsOf(c *config.Config, keys *sealing) *secret.Matcher {
-	known := slices.Clone(s.generated)
+	known := slices.Concat(s.generated, s.retired)
 	for _, k := range keys.secrets() {
 		known = append(known, secret.New(k.Reveal()))
 	}
 	return c.SecretsAnd(known...)
+}
+
+// retiredMost bounds the values of earlier configurations that nobody is to see.
+const retiredMost = 1000
+
+// retire keeps what a configuration that runs no more knew: calls that it began go on,
+// and what was a secret may still be one. changes is held.
+func (s *Service) retire(old, next *config.Config) {
+	s.retired = append(s.retired, old.Retired(next)...)
+	s.retired = s.retired[max(0, len(s.retired)-retiredMost):]
 }
 
 // withoutSecrets takes those values out of what is logged, told or recorded: they

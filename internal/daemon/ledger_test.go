@@ -357,6 +357,26 @@ func TestGeneratedTokensAndKeysAreNotRecorded(t *testing.T) {
 	}
 }
 
+// A secret that is replaced stays one: calls that were made with it may still tell it.
+func TestReplacedSecretsAreNotRecorded(t *testing.T) {
+	const text = "version: 1\nlisten: 127.0.0.1:0\nservers: {s: {command: none, disabled: true, env: {TOKEN: '${env:DURWARD_TEST_TOKEN}'}}}\n"
+	planted := []string{"the-first-token-of-s", "the-second-token-of-s", "the-third-token-of-s"}
+	t.Setenv("DURWARD_TEST_TOKEN", planted[0])
+	c, _ := served(t, text)
+	for _, next := range planted[1:] {
+		t.Setenv("DURWARD_TEST_TOKEN", next)
+		if _, err := c.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	echo(t, c, strings.Join(planted, " "))
+	for _, r := range records(t) {
+		if text := fmt.Sprintf("%+v", r); strings.Contains(text, "-token-of-s") {
+			t.Error(text)
+		}
+	}
+}
+
 // A start that fails leaves a ledger that the next start takes.
 func TestALedgerThatCannotBeOpenedStopsTheStart(t *testing.T) {
 	home(t)

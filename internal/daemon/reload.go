@@ -98,6 +98,7 @@ func (s *Service) take(ctx context.Context, next *config.Config, c *ledger.Chang
 	if err != nil {
 		return err
 	}
+	s.retire(old, next)
 	before := s.secrets.Swap(s.secretsOf(next, keys)) // a server that fails at once may print what it was given
 	differences(c, old, next)
 	if err := s.record(ctx, c); err != nil {
