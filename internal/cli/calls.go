@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func newCalls(std Streams) *cobra.Command {
 		Long: "List what was called: every call, newest first, with what was decided and how it ended. Several filters must all\n" +
 			"hold. A time is RFC 3339, a date, or how long ago: 90s, 1h, 2d. durward show ID shows everything about one call.\n" +
 			"With --follow calls are shown as they end, or with --status dispatched as they begin, until you interrupt it; with\n" +
-			"--since those are shown first that are on record.\n" + exitHelp,
+			"--since those are shown first that are on record, at most the newest 1,000.\n" + exitHelp,
 		Example: "  durward calls --since 1h --tool files__write_file\n  durward calls --decision block\n" +
 			"  durward calls --follow\n  durward calls --since 1d --limit 0 --json | jq -r .full_name | sort | uniq -c",
 		Args: cobra.NoArgs,
@@ -220,6 +221,7 @@ func (s *followed) before(ctx context.Context, service *client.Client, f client.
 	if err != nil {
 		return "", err
 	}
+	shown := 0
 	for _, c := range slices.Backward(page.Calls) {
 		if c.Status == client.StatusDispatched && f.Status != client.StatusDispatched {
 			continue // it is told when it ends
@@ -228,6 +230,10 @@ func (s *followed) before(ctx context.Context, service *client.Client, f client.
 			return "", s.err
 		}
 		s.seen[c.ID] = true
+		shown++
+	}
+	if page.Next != "" { // behind them, where it is seen
+		_, _ = fmt.Fprintf(s.std.Err, "durward: only the newest %d calls are shown first; durward calls with --limit 0 lists all\n", shown) // there is nobody else to tell
 	}
 	return strconv.FormatUint(info.Head.Seq, 10), nil
 }

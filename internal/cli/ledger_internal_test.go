@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +188,32 @@ func TestHeadersForACollector(t *testing.T) {
 	for _, wrong := range []string{"hunter2", "=hunter2"} {
 		if _, err := otlpHeaders(wrong); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+// Who follows and looks back is shown the last calls first, and told if there are more.
+func TestWhoLooksBackIsToldOfWhatIsLeftOut(t *testing.T) {
+	for next, want := range map[string]string{"": "", "older": "durward: only the newest 2 calls are shown first; durward calls with --limit 0 lists all\n"} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/api/v1/ledger" {
+				_ = printJSON(w, client.LedgerInfo{Head: client.LinkRecord{Seq: 7}})
+				return
+			}
+			_ = printJSON(w, client.CallList{Calls: []client.CallRecord{{ID: "two", Status: "ok"}, {ID: "open", Status: "dispatched"}, {ID: "one", Status: "ok"}}, Next: next})
+		}))
+		service, err := client.NewTCP(strings.TrimPrefix(web.URL, "http://"), "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out, errs bytes.Buffer
+		after, err := newFollowed(Streams{Out: &out, Err: &errs}, false).before(t.Context(), service, client.CallFilter{Since: "1h"})
+		web.Close()
+		if err != nil || after != "7" || errs.String() != want {
+			t.Errorf("%v %q %q", err, after, errs.String())
+		}
+		if one, two := strings.Index(out.String(), "  one"), strings.Index(out.String(), "  two"); one < 0 || two < one || strings.Contains(out.String(), "open") {
+			t.Errorf("%q", out.String())
 		}
 	}
 }
