@@ -68,6 +68,12 @@ func TestOldRecordsAreRemovedOnRecord(t *testing.T) {
 	if links, bodies := o.check.Truncated(); links != k.Rows || bodies != k.Bodies {
 		t.Error(links, bodies)
 	}
+	if newest, links, bodies, err := ledger.Signed(o.path(), o.verifiers()); err != nil || newest != o.check.Newest() || links != k.Rows || bodies != k.Bodies {
+		t.Error(newest, links, bodies, err)
+	}
+	if newest, links, bodies, err := ledger.Signed(o.path(), nil); err != nil || newest != (ledger.Checkpoint{}) || links != 0 || bodies != 0 {
+		t.Error("without a key:", newest, links, bodies, err)
+	}
 	if s := o.store.notes(); !strings.Contains(s, "truncated: links up to ") || !strings.Contains(s, "bodies removed: bodies of links up to ") {
 		t.Error(s)
 	}

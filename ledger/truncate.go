@@ -15,6 +15,27 @@ func (c *Checkpoints) Truncated() (links, bodies uint64) {
 	return c.gone.links().Seq, c.gone.bodies.Seq
 }
 
+// Signed returns what a checkpoint file has on record, as far as known keys signed it:
+// the last checkpoint, the zero one if there is none, and what [Checkpoints.Truncated]
+// returns. It changes nothing, and does not look whether the ledger agrees, as [Verify]
+// does. A file that is not there has nothing on record.
+func Signed(path string, verifiers []string) (newest Checkpoint, links, bodies uint64, err error) {
+	s, err := readCheckpoints(path)
+	if err != nil {
+		return newest, 0, 0, err
+	}
+	j, err := judge(s, path, verifiers)
+	if err != nil {
+		return newest, 0, 0, err
+	}
+	for _, t := range j.entries {
+		if t.anchors() {
+			newest = t.Checkpoint
+		}
+	}
+	return newest, j.gone.links().Seq, j.gone.bodies.Seq, nil
+}
+
 // removed is what entries say to be removed.
 type removed struct {
 	cuts   []*entry   // each truncation of the chain that there is now

@@ -12,6 +12,7 @@ import (
 
 	"durward/client"
 	"durward/internal/ledgerapi"
+	"durward/ledger"
 )
 
 type ledgerInfoOptions struct {
@@ -69,6 +70,12 @@ func infoAtRest(ctx context.Context, file string) (_ *client.LedgerInfo, err err
 	if len(a.keys) > 0 {
 		info.Key = a.keys[len(a.keys)-1]
 	}
+	newest, links, bodies, err := ledger.Signed(a.checkpoints, a.keys)
+	if err != nil {
+		return nil, err
+	}
+	info.Checkpoint = client.LedgerAnchor{Seq: newest.Seq, Time: newest.Time}
+	info.Truncated, info.BodiesGone = links, bodies
 	info.Bytes, err = a.Size(ctx)
 	return info, err
 }
