@@ -173,7 +173,7 @@ func (f *CallFilter) query() url.Values {
 	} {
 		setText(q, name, text)
 	}
-	if f.MinDuration > 0 {
+	if f.MinDuration != 0 {
 		q.Set("min_duration", f.MinDuration.String())
 	}
 	setNumber(q, "limit", f.Limit)

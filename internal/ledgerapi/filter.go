@@ -36,6 +36,9 @@ func CallFilter(f *client.CallFilter, now time.Time) (ledger.Filter, error) {
 			return out, err
 		}
 	}
+	if f.MinDuration < 0 {
+		return out, durward.Errorf(durward.Invalid, "", "min_duration must not be less than nothing")
+	}
 	return out, isTrace(f.Trace)
 }
 

@@ -45,6 +45,7 @@ func TestCallFilter(t *testing.T) {
 		}
 	}
 	for _, wrong := range []client.CallFilter{
+		{MinDuration: -1},
 		{Since: "yesterday"},
 		{Until: "-1h"},
 		{Since: "1"},

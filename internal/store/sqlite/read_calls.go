@@ -99,8 +99,11 @@ func wantCalls(f *ledger.Filter) (*want, error) {
 		return nil, err
 	}
 	w := &want{
-		stream: streamCalls, since: ceilMicros(f.Since), until: ceilMicros(f.Until), before: before,
-		status: string(f.Status), minDuration: int64((f.MinDuration + time.Microsecond - 1) / time.Microsecond),
+		stream: streamCalls, since: ceilMicros(f.Since), until: untilMicros(f.Until), before: before,
+		status: string(f.Status), minDuration: f.MinDuration.Microseconds(),
+	}
+	if f.MinDuration%time.Microsecond > 0 {
+		w.minDuration++
 	}
 	action, err := actionOf(f.Action)
 	if err != nil {
@@ -131,6 +134,15 @@ func ceilMicros(t time.Time) int64 {
 		return 0
 	}
 	return t.Add(time.Microsecond - 1).UnixMicro()
+}
+
+// untilMicros is ceilMicros for a bound that excludes: 1970 itself excludes as much as the
+// moment before it, and is a bound all the same.
+func untilMicros(t time.Time) int64 {
+	if n := ceilMicros(t); n != 0 || t.IsZero() {
+		return n
+	}
+	return -1
 }
 
 func actionOf(text string) (durward.Action, error) {

@@ -306,6 +306,35 @@ func TestInspectFindsSegmentsThatHideRows(t *testing.T) {
 	}
 }
 
+// A bound at the edge of what there is stays a bound.
+func TestBoundsAtTheEdge(t *testing.T) {
+	b := newBook(t)
+	b.calls(200, plain) // in segments, and some behind them
+	r := b.reader()
+	const long = time.Duration(1<<63 - 1)
+	epoch := time.Unix(0, 0)
+	for name, tt := range map[string]struct {
+		filter ledger.Filter
+		calls  bool
+	}{
+		"until 1970": {ledger.Filter{Until: epoch}, false}, "since 1970": {ledger.Filter{Since: epoch}, true},
+		"a moment before": {ledger.Filter{Until: epoch.Add(-time.Microsecond)}, false}, "since before": {ledger.Filter{Since: epoch.Add(-time.Hour)}, true},
+		"as long as can be": {ledger.Filter{MinDuration: long}, false}, "nearly": {ledger.Filter{MinDuration: long - 500}, false}, "a little": {ledger.Filter{MinDuration: 1}, true},
+	} {
+		page, err := r.Calls(t.Context(), tt.filter)
+		if err != nil || len(page.Rows) > 0 != tt.calls {
+			t.Errorf("%s: %d calls, %v", name, len(page.Rows), err)
+		}
+		if stats, err := r.Stats(t.Context(), tt.filter); err != nil || stats.Calls > 0 != tt.calls {
+			t.Errorf("%s: %d calls, %v", name, stats.Calls, err)
+		}
+	}
+	page, err := r.Timeline(t.Context(), ledger.TimelineFilter{Until: epoch})
+	if err != nil || len(page.Moments) > 0 {
+		t.Errorf("%d moments, %v", len(page.Moments), err)
+	}
+}
+
 // To hold segments against rows takes as long as to read all records.
 func TestInspectTellsHowFarItIs(t *testing.T) {
 	b := newBook(t)

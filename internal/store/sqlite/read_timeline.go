@@ -140,7 +140,7 @@ func wantMoments(f *ledger.TimelineFilter) ([]*want, error) {
 		if len(terms) > 0 && (s.stream == streamChanges || s.stream == streamNotes) {
 			continue // they belong to none of these
 		}
-		w := &want{stream: s.stream, since: ceilMicros(f.Since), until: ceilMicros(f.Until), before: before, terms: slices.Clone(terms)}
+		w := &want{stream: s.stream, since: ceilMicros(f.Since), until: untilMicros(f.Until), before: before, terms: slices.Clone(terms)}
 		if s.layer != "" {
 			w.terms = append(w.terms, wantTerm{fieldLayer, s.layer})
 		}
