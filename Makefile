@@ -30,6 +30,10 @@ UNWATCHED = modernc.org/sqlite/lib modernc.org/libc modernc.org/memory crypto/in
   $(WAZEVO)/backend/... $(WAZEVO)/frontend $(WAZEVO)/ssa $(WAZEVO)/wazevoapi github.com/google/go-cmp/...
 RACE      = -race $(UNWATCHED:%=-gcflags=%=-race=false)
 
+# How long the tests of a package may take: the longest take minutes, and several times
+# as long on a machine that is busy with something else.
+PATIENCE = 30m
+
 # Tests that try only a part of their cases with the race detector; without it all.
 WHOLE     = ./internal/store/sqlite ./test/ledger
 WHOLE_RUN = TheFilterChooses|WhileRowsAreWritten|Tamper|FlippedBits
@@ -60,8 +64,8 @@ fixtures: ## build the servers and clients of other libraries that tests talk to
 	$(GO) build -C test/fixtures -o ../../bin/fixtures/ ./gosdk ./mcpgo ./oneera
 
 test: deps ## all tests with the race detector, and what it makes too slow once more without
-	$(GO) test $(RACE) ./...
-	$(GO) test -run '$(WHOLE_RUN)' $(WHOLE)
+	$(GO) test $(RACE) -timeout $(PATIENCE) ./...
+	$(GO) test -timeout $(PATIENCE) -run '$(WHOLE_RUN)' $(WHOLE)
 	$(GO) test -C test/fixtures -race ./...
 
 focus-test: ## a part: make focus-test PKG=./internal/wire RUN=TestScan
