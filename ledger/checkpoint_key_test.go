@@ -2,11 +2,14 @@ package ledger_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/sumdb/note"
 
 	"durward"
 	"durward/ledger"
@@ -53,6 +56,29 @@ func TestTheKeyIsRotated(t *testing.T) {
 	}
 	write(t, o.key(), good)
 	o.open()
+}
+
+// Who rotates the key every day for years can start the service all the same.
+func TestTheKeyWasRotatedOften(t *testing.T) {
+	o := newOffice(t)
+	o.must(o.check.Close())
+	var old []byte
+	for range 1000 {
+		_, verifier, err := note.GenerateKey(rand.Reader, "durward-0123456789abcdef")
+		o.must(err)
+		old = append(append(old, verifier...), '\n')
+	}
+	write(t, ledger.VerifiersPath(o.key()), append(old, read(t, ledger.VerifiersPath(o.key()))...))
+	o.open()
+	o.fill(1)
+	if _, err := o.check.RotateKey(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o.restart()
+	if n := len(o.verifiers()); n != 1002 {
+		t.Error(n, "verifiers")
+	}
+	o.want(o.verify(), ledger.VerdictOK)
 }
 
 // Whenever a crash interrupts a rotation, there is one key afterwards, and the

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	keyOp       = "ledger key"
-	keyFileMost = 64 << 10 // bytes: a key, or hundreds of verifiers
+	keyOp         = "ledger key"
+	keyFileMost   = 64 << 10 // bytes
+	verifiersMost = 16 << 20 // bytes: a new key every hour for twenty years
 )
 
 // pubHead explains the file of verifiers to who opens it.
@@ -102,7 +103,7 @@ func VerifiersPath(key string) string { return key + ".pub" }
 // whoever can change the checkpoints: who wants to be sure keeps a copy elsewhere.
 func Verifiers(key string) ([]string, error) {
 	path := VerifiersPath(key)
-	data, err := private.Read(path, keyFileMost)
+	data, err := private.Read(path, verifiersMost)
 	if err != nil {
 		return nil, durward.Errorf(durward.KindOf(err), keyOp, "the verifiers: %w", err)
 	}
