@@ -254,6 +254,13 @@ func (k *keeper) tamper(what, file int) {
 		return // a copy of what is behind the end may not be taken for good
 	}
 	k.exposed = true
+	// What comes in its place is there at once: while it is being written the journal may
+	// have noticed already, and who writes to its file then destroys that.
+	instead := func(content []byte) {
+		other := filepath.Join(filepath.Dir(name), "other")
+		must(k.t, os.WriteFile(other, content, 0o600))
+		must(k.t, os.Rename(other, name))
+	}
 	switch what {
 	case 0:
 		must(k.t, os.Remove(name))
@@ -261,10 +268,9 @@ func (k *keeper) tamper(what, file int) {
 		must(k.t, os.Rename(name, filepath.Join(filepath.Dir(name), "elsewhere")))
 	case 2:
 		must(k.t, os.Remove(name))
-		must(k.t, os.WriteFile(name, []byte(strings.Repeat("foreign", 100)), 0o600))
+		instead([]byte(strings.Repeat("foreign", 100)))
 	case 3: // a file with frames that were good once
-		must(k.t, os.Remove(name))
-		must(k.t, os.WriteFile(name, content, 0o600))
+		instead(content)
 	}
 }
 
