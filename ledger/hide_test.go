@@ -16,7 +16,7 @@ import (
 func TestNothingIsRecordedWithASecretInIt(t *testing.T) {
 	const secret = "the-secret-value"
 	d := &door{}
-	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Redact: func(b []byte) []byte {
+	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Wait: time.Minute, Redact: func(b []byte) []byte {
 		return bytes.ReplaceAll(b, []byte(secret), []byte("***"))
 	}})
 	if err != nil {

@@ -236,7 +236,7 @@ func TestStoresGetValidText(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	ill := []string{"", "ok", "\xff\xfe", "a\x00b", strings.Repeat("ü", 5000), strings.Repeat("\xff", 5000), "a" + strings.Repeat("\x00", 3000), strings.Repeat("x", 1023) + "ü"}
 	d := &door{}
-	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Bodies: true, Redact: func(b []byte) []byte {
+	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Bodies: true, Wait: time.Minute, Redact: func(b []byte) []byte {
 		return bytes.ReplaceAll(b, []byte(secret), []byte("«secret»"))
 	}})
 	if err != nil {
@@ -303,7 +303,7 @@ func TestStoresGetValidText(t *testing.T) {
 // not stored is not taken for it.
 func TestBodiesAreStoredOnce(t *testing.T) {
 	d := &door{}
-	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Bodies: true})
+	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Bodies: true, Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestRefusalsAreOneSentence(t *testing.T) {
 	full := durward.Errorf(durward.Unavailable, "ledger", "/x/ledger.db cannot grow: %w", errors.ErrUnsupported)
 	d := &door{}
-	l, err := ledger.Open(t.Context(), ledger.Options{Store: d})
+	l, err := ledger.Open(t.Context(), ledger.Options{Store: d, Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
