@@ -86,13 +86,14 @@ type Kept struct {
 // the record of a call that may be under way. Each removal is on record before it
 // begins, so that [Verify] holds at any moment; one that was interrupted is
 // finished by the next Keep. Ages are exact to a hundredth. An error of kind
-// Conflict says that the oldest records are damaged and were kept for that.
+// Conflict says that the oldest records are damaged and were kept for that, one of kind
+// Unavailable that another Keep is under way, or that the store failed.
 func Keep(ctx context.Context, opt KeepOptions) (*Kept, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
 	}
 	if !opt.Checkpoints.removing.TryLock() {
-		return nil, durward.Errorf(durward.Conflict, keepOp, "another removal is under way")
+		return nil, durward.Errorf(durward.Unavailable, keepOp, "another removal is under way; try again when it is done")
 	}
 	defer opt.Checkpoints.removing.Unlock()
 	k := &keeping{opt: opt, now: opt.Now(), done: &Kept{}}
