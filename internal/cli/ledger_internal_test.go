@@ -87,6 +87,28 @@ func TestAPreviewIsAllOrNot(t *testing.T) {
 	}
 }
 
+// An error that was cut is not printed as if that were all, as no body is.
+func TestAnErrorIsAllOrNot(t *testing.T) {
+	for n, all := range map[int]bool{20: true, 1024: true, 5000: false} {
+		c := &client.CallRecord{ID: "c1", Status: "error", Error: strings.Repeat("x", min(n, 1024)), BytesOut: n}
+		var out bytes.Buffer
+		err := printBody(t.Context(), nil, c, "response", Streams{Out: &out})
+		if all != (err == nil) || all != (out.String() == c.Error+"\n") || !all && (durward.KindOf(err) != durward.NotFound || out.Len() > 0) {
+			t.Errorf("%d bytes: %v %q", n, err, out.String())
+		}
+		out.Reset()
+		if err := printStory(Streams{Out: &out}, &client.CallStory{Call: *c}); err != nil || strings.Contains(out.String(), "\nerror:\n") != all || strings.Contains(out.String(), "only its beginning was kept") == all {
+			t.Errorf("%d bytes: %v %s", n, err, out.String())
+		}
+	}
+	// What the ledger itself says of a call that never was answered has no bytes of an answer.
+	var out bytes.Buffer
+	c := &client.CallRecord{ID: "c1", Status: "unknown", Error: "the service was killed"}
+	if err := printBody(t.Context(), nil, c, "response", Streams{Out: &out}); err != nil || out.String() != c.Error+"\n" {
+		t.Errorf("%v %q", err, out.String())
+	}
+}
+
 // Where there is no terminal a short task says nothing, and a long one little.
 func TestProgressInLines(t *testing.T) {
 	var out bytes.Buffer

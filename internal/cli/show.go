@@ -87,9 +87,12 @@ func printBody(ctx context.Context, service *client.Client, c *client.CallRecord
 		digest, preview, length = c.ResponseBody, c.Response, c.BytesOut
 	}
 	if which == "response" && c.Error != "" {
-		digest, preview, length = "", c.Error, len(c.Error)
+		digest, preview = "", c.Error
 	}
 	if digest == "" {
+		if !whole(preview, length) && preview == c.Error {
+			return durward.Errorf(durward.NotFound, "", "errors are kept up to 1 KiB; durward show %s shows its beginning", c.ID)
+		}
 		if !whole(preview, length) {
 			return withHint(durward.Errorf(durward.NotFound, "", "the %s was not kept as a whole; durward show %s shows its beginning", which, c.ID), "ledger.bodies in the configuration keeps them")
 		}
@@ -152,7 +155,11 @@ func printStory(std Streams, s *client.CallStory) error {
 	preview(&out, c, "request", c.Request, c.RequestBody, c.BytesIn)
 	preview(&out, c, "response", c.Response, c.ResponseBody, c.BytesOut)
 	if c.Error != "" {
-		out.WriteString("\nerror:\n" + reveal.Text(c.Error) + "\n")
+		cut := ""
+		if !whole(c.Error, c.BytesOut) {
+			cut = ", only its beginning was kept"
+		}
+		out.WriteString("\nerror" + cut + ":\n" + reveal.Text(c.Error) + "\n")
 	}
 	for _, d := range s.Decisions {
 		fmt.Fprintf(&out, "\ndecision %s  %s %s %s → %s %s %s", stamp(d.At), inline(d.Stage), inline(d.Layer), inline(d.Rule), inline(d.Effective), inline(d.Detection), inline(d.Detail))
