@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -303,5 +304,39 @@ func TestAReportIsBounded(t *testing.T) {
 	o.must(r.WriteText(&b))
 	if !strings.Contains(b.String(), "and 200 more") {
 		t.Error(b.String())
+	}
+}
+
+// bomb is a store with a body that unpacks to far more than it is said to have.
+type bomb struct {
+	*shelf
+	original int
+	read     func() // called with each read
+	took     int64
+}
+
+func (b *bomb) Bodies(_ context.Context, f func(ledger.BodyInfo, io.Reader) error) error {
+	return f(ledger.BodyInfo{Original: b.original}, b)
+}
+
+func (b *bomb) Read(p []byte) (int, error) {
+	if b.read(); b.took > 1<<24 {
+		return 0, io.EOF // it would never end
+	}
+	b.took += int64(len(p))
+	return len(p), nil
+}
+
+// A body that somebody made endless does not make the check endless.
+func TestABodyThatIsTooLongIsNotReadToItsEnd(t *testing.T) {
+	o := newOffice(t)
+	b := &bomb{shelf: o.store, original: 1000, read: func() {}}
+	if r := o.verifyStore(b); r.Verdict != ledger.VerdictDamaged || b.took > 4096 {
+		t.Errorf("%s after %d bytes", r.Verdict, b.took)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	b = &bomb{shelf: o.store, original: math.MaxInt64 - 1000, read: cancel}
+	if r, err := ledger.Verify(ctx, b, ledger.VerifyOptions{Verifiers: o.verifiers()}); r != nil || durward.KindOf(err) != durward.Unavailable || b.took > 1<<20 {
+		t.Errorf("%v after %d bytes", err, b.took)
 	}
 }
