@@ -47,6 +47,25 @@ func TestMatcherFindsNeedlessEscapes(t *testing.T) {
 	}
 }
 
+// In the query of a URL a plus is a space; which characters stand as they are beside it
+// differs from encoder to encoder.
+func TestMatcherFindsSpacesAsPluses(t *testing.T) {
+	m := secret.NewMatcher(secret.New("correct horse* battery~staple"))
+	for name, in := range map[string]string{
+		"Go":                    "correct+horse%2A+battery~staple",
+		"browsers, Java":        "correct+horse*+battery%7Estaple",
+		"most of it as it is":   "correct+horse*+battery~staple",
+		"all of it":             "%63%6frrect+h%6frse%2a+battery%7estaple",
+		"in JSON":               `correct+horse*+battery\u007estaple`,
+		"a space and no plus":   "correct horse%2A battery~staple",
+		"a space that is coded": "correct%20horse*%20battery~staple",
+	} {
+		if got := m.Text("<" + in + ">"); got != "<"+secret.Mask+">" {
+			t.Errorf("%s: %s gives %s", name, in, got)
+		}
+	}
+}
+
 func TestMatcherLeavesOtherEscapesAlone(t *testing.T) {
 	m := secret.NewMatcher(secret.New("plain-token"))
 	for _, in := range []string{

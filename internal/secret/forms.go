@@ -71,7 +71,8 @@ func urlForms(text string) []string {
 	query := url.QueryEscape(text)
 	path := url.PathEscape(text)
 	whole := strings.ReplaceAll(query, "+", "%20") // encodeURIComponent and its like
-	return []string{query, lowerEscapes(query), path, lowerEscapes(path), whole, lowerEscapes(whole)}
+	spaces := strings.ReplaceAll(text, " ", "+")   // what is left of a query where the escapes are decoded
+	return []string{query, lowerEscapes(query), path, lowerEscapes(path), whole, lowerEscapes(whole), spaces}
 }
 
 // lowerEscapes writes %2F as %2f.
