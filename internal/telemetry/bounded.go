@@ -80,9 +80,23 @@ func (b *bounded[K]) admit(k K) bool {
 	return true
 }
 
+// looked is how much of a text that is too long is searched for secrets before it is
+// cut, in bytes.
+const looked = 4 << 10
+
+// brief returns the beginning of a text, at most so many bytes, and keeps nothing of what
+// is cut off. Secrets are taken out before: half of one would not be known.
+func brief(text string, most int, redact func([]byte) []byte) string {
+	if len(text) <= most {
+		return text
+	}
+	kept := redact([]byte(text[:min(len(text), looked)]))
+	return string(kept[:min(len(kept), most)])
+}
+
 // labelText makes text of a server fit to be the value of a label.
 func labelText(text string, redact func([]byte) []byte) string {
-	text = string(redact([]byte(text)))
+	text = string(redact([]byte(text[:min(len(text), looked)])))
 	if len(text) > maxLabel {
 		text = text[:maxLabel]
 	}

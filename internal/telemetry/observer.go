@@ -29,7 +29,7 @@ func (t *Telemetry) Sample(traceID [16]byte) bool {
 func (t *Telemetry) Passed(p gateway.Passed) {
 	t.requests.pass(&p)
 	if t.records(p.Call) {
-		t.export.Span(serverSpan(&p))
+		t.export.Span(t.serverSpan(&p))
 	}
 }
 
@@ -37,7 +37,7 @@ func (t *Telemetry) Passed(p gateway.Passed) {
 func (t *Telemetry) Sent(s gateway.Sent) {
 	t.requests.send(&s)
 	if t.records(s.Call) {
-		t.export.Span(clientSpan(&s))
+		t.export.Span(t.clientSpan(&s))
 	}
 }
 
@@ -62,16 +62,16 @@ const maxID = 64
 // errors, URIs of resources. The id of a session is a credential.
 
 // serverSpan is the request of a client, served.
-func serverSpan(p *gateway.Passed) *otlp.Span {
+func (t *Telemetry) serverSpan(p *gateway.Passed) *otlp.Span {
 	call := p.Call
 	s := &otlp.Span{
 		TraceID: call.Trace.TraceID, SpanID: call.Trace.SpanID, Parent: call.Trace.Caller, Remote: call.Trace.Caller != [8]byte{},
 		State: p.State, Flags: call.Trace.Flags, Begun: call.Received, Finished: p.Outcome.Finished,
 	}
-	describe(s, call, call.FullName)
+	t.describe(s, call, call.FullName)
 	fail(s, failure(p.Outcome.Status, p.Outcome.Error), p.Outcome.Error)
 	s.Attributes = append(s.Attributes,
-		otlp.Attribute{Key: "jsonrpc.request.id", Value: idOf(call.RequestID)},
+		otlp.Attribute{Key: "jsonrpc.request.id", Value: t.idOf(call.RequestID)},
 		otlp.Attribute{Key: "mcp.protocol.version", Value: p.Revision},
 		otlp.Attribute{Key: "network.transport", Value: otlp.Word(networkOf(call.Caller.Entrance))},
 		otlp.Attribute{Key: "durward.principal", Value: call.Caller.Principal},
@@ -85,13 +85,13 @@ func serverSpan(p *gateway.Passed) *otlp.Span {
 }
 
 // clientSpan is a request to a server, of which the request of a client is the parent.
-func clientSpan(sent *gateway.Sent) *otlp.Span {
+func (t *Telemetry) clientSpan(sent *gateway.Sent) *otlp.Span {
 	call := sent.Call
 	s := &otlp.Span{
 		TraceID: call.Trace.TraceID, SpanID: sent.SpanID, Parent: call.Trace.SpanID,
 		State: sent.State, Flags: call.Trace.Flags, Client: true, Begun: sent.Begun, Finished: sent.Finished,
 	}
-	describe(s, call, call.Name)
+	t.describe(s, call, call.Name)
 	fail(s, failureSent(sent), sent.Error)
 	network := otlp.Word(networkTo(call.Transport))
 	s.Attributes = append(s.Attributes,
@@ -109,8 +109,8 @@ func clientSpan(sent *gateway.Sent) *otlp.Span {
 }
 
 // describe says what was asked for.
-func describe(s *otlp.Span, call *durward.Call, name string) {
-	method := call.Method[:min(len(call.Method), maxID)]
+func (t *Telemetry) describe(s *otlp.Span, call *durward.Call, name string) {
+	method := brief(call.Method, maxID, t.opt.Redact)
 	known := any(method)
 	if methodOf(method) == method {
 		known = otlp.Word(method)
@@ -123,7 +123,7 @@ func describe(s *otlp.Span, call *durward.Call, name string) {
 	if call.Server == "" || name == "" {
 		return
 	}
-	name = name[:min(len(name), maxLabel)]
+	name = brief(name, maxLabel, t.opt.Redact)
 	switch method {
 	case wire.MethodToolsCall:
 		s.Name += " " + name
@@ -148,10 +148,9 @@ func fail(s *otlp.Span, errorType string, raw []byte) {
 }
 
 // idOf is the id of a request as the conventions want it: the text of a string.
-func idOf(raw []byte) string {
+func (t *Telemetry) idOf(raw []byte) string {
 	if len(raw) > maxID {
-		raw = raw[:maxID]
-		return string(raw)
+		return brief(string(raw[:min(len(raw), looked)]), maxID, t.opt.Redact)
 	}
 	if text, ok := wire.Unquote(raw); ok {
 		return text

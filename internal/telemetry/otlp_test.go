@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -273,6 +274,53 @@ func TestNothingThatWasSaidIsSent(t *testing.T) {
 		if h.Get("Authorization") != "Bearer "+planted {
 			t.Errorf("%v", h)
 		}
+	}
+}
+
+// What is too long is cut after secrets are taken out: half of one would not be known.
+func TestSecretsAreNotCutInTwo(t *testing.T) {
+	ob := observe(t, telemetry.OTLP{Traces: true, Metrics: true, Sample: 1})
+	for _, most := range []int{64, 128, 256} {
+		for _, method := range []string{wire.MethodToolsCall, wire.MethodPromptsGet, strings.Repeat("m", most-10) + planted} {
+			p := passed(method, "a", strings.Repeat("n", most-10)+planted, durward.StatusOK)
+			p.Call.Trace = durward.Trace{TraceID: [16]byte{1}, SpanID: [8]byte{1}, Flags: 1}
+			p.Call.RequestID, p.State = []byte(`"`+strings.Repeat("i", most-11)+planted+`"`), "a="+planted
+			ob.tel.Passed(p)
+			ob.tel.Sent(sent(p))
+		}
+	}
+	families := scrape(t, ob.tel)
+	ob.flush(t)
+	half := planted[:8]
+	if raw := ob.collector.Raw(); bytes.Contains(raw, []byte(half)) || len(raw) < 1000 {
+		t.Errorf("it is in %d bytes: %.300q", len(raw), raw[max(0, bytes.Index(raw, []byte(half))-100):])
+	}
+	for name, f := range families {
+		if strings.Contains(f.String(), half) {
+			t.Errorf("it is in %s", name)
+		}
+	}
+}
+
+// Spans that wait keep nothing of what is too long for them.
+func TestSpansKeepLittle(t *testing.T) {
+	ob := observe(t, telemetry.OTLP{Traces: true, Sample: 1})
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for range 50 {
+		long := strings.Repeat("x", 1<<20)
+		p := passed(long, "a", long, durward.StatusOK)
+		p.Call.Trace = durward.Trace{TraceID: [16]byte{1}, SpanID: [8]byte{1}, Flags: 1}
+		ob.tel.Passed(p)
+		ob.tel.Sent(sent(p))
+	}
+	if more := heap() - before; more > 20<<20 {
+		t.Errorf("%d bytes are kept", more)
 	}
 }
 

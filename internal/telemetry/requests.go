@@ -64,32 +64,34 @@ func (r *requests) collectors() []prometheus.Collector {
 
 // of returns the operation of a call.
 func (r *requests) of(o *operations, call *durward.Call) *operation {
-	k := series{method: methodOf(call.Method), server: call.Server}
+	k, name := series{method: methodOf(call.Method), server: call.Server}, ""
 	if k.method == wire.MethodToolsCall || k.method == wire.MethodPromptsGet {
-		k.name = call.Name[:min(len(call.Name), maxLabel)]
+		name = call.Name
+		k.name = name[:min(len(name), maxLabel)]
 	}
 	if op, ok := o.handles.get(k); ok {
 		return op
 	}
-	return r.fresh(o, k)
+	return r.fresh(o, k, name)
 }
 
 // fresh returns the operation of a series that is new, or that is told apart no more.
-func (r *requests) fresh(o *operations, k series) *operation {
+// Its name may be longer than that of k.
+func (r *requests) fresh(o *operations, k series, name string) *operation {
 	k.server, k.name = strings.Clone(k.server), strings.Clone(k.name)
 	if k.server != "" && !r.servers.admit(k.server) {
-		k.server, k.name = other, other
+		k.server, k.name, name = other, other, other
 	}
 	if k.name != "" && k.name != other && !r.names.admit(k) {
-		k.name = other
+		k.name, name = other, other
 	}
 	return o.handles.add(k, func() *operation {
 		op := &operation{vec: o.vec, method: k.method, server: labelText(k.server, r.redact)}
 		switch k.method {
 		case wire.MethodToolsCall:
-			op.tool = labelText(k.name, r.redact)
+			op.tool = labelText(name, r.redact)
 		case wire.MethodPromptsGet:
-			op.prompt = labelText(k.name, r.redact)
+			op.prompt = labelText(name, r.redact)
 		}
 		op.ok = op.with("")
 		return op

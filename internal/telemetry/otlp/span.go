@@ -44,7 +44,7 @@ func (e *encoder) traces(batch []*Span) proto.Message {
 
 func (e *encoder) span(s *Span) *tracepb.Span {
 	out := &tracepb.Span{
-		TraceId: s.TraceID[:], SpanId: s.SpanID[:], TraceState: s.State, Flags: uint32(s.Flags) | flagKnowsRemote,
+		TraceId: s.TraceID[:], SpanId: s.SpanID[:], TraceState: e.state(s.State), Flags: uint32(s.Flags) | flagKnowsRemote,
 		Name: e.text(s.Name, maxText), Kind: tracepb.Span_SPAN_KIND_SERVER,
 		StartTimeUnixNano: nanos(s.Begun), EndTimeUnixNano: nanos(s.Finished),
 		Attributes: e.attributes(maxText, s.Attributes...), Status: &tracepb.Status{},
@@ -62,6 +62,14 @@ func (e *encoder) span(s *Span) *tracepb.Span {
 		out.Status.Code = tracepb.Status_STATUS_CODE_ERROR
 	}
 	return out
+}
+
+// state is a tracestate, unless there is a secret in it: with a mask it would be none.
+func (e *encoder) state(s string) string {
+	if s == "" || string(e.redact([]byte(s))) != s {
+		return ""
+	}
+	return s
 }
 
 // nanos is a time as OTLP has it; 0 for one that is unknown.
