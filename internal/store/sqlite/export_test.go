@@ -60,3 +60,6 @@ func Begun(path string, f func()) error {
 	f()
 	return c.close()
 }
+
+// Unwritable is unwritable.
+func Unwritable(path string) bool { return unwritable(path) }

@@ -154,3 +154,24 @@ func readOnlyDisk(t *testing.T, open openWith) {
 	h.check()
 	h.fill(10)
 }
+
+// A reader that could not open a ledger looks whether its place can be written. The locks
+// of those who have it open in the same process stay: without them another process takes
+// itself for the first, and cuts off the index of the log under them.
+func TestLookingKeepsLocks(t *testing.T) {
+	h := newHand(t, filepath.Join(t.TempDir(), "ledger.db"))
+	h.fill(10)
+	must(t, h.db.Prune(t.Context(), 0, func(int64, int64) {})) // it cuts off the log
+	if sqlite.Unwritable(h.db.Path()) {
+		t.Error("it can be written")
+	}
+	f, err := os.Open(h.db.Path() + "-shm")
+	must(t, err)
+	defer f.Close()
+	const alive = 128 // the byte that whoever has the index in use has locked
+	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: alive, Len: 1}
+	must(t, unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock))
+	if lock.Type != unix.F_RDLCK {
+		t.Errorf("the lock is gone: %+v", lock)
+	}
+}

@@ -2,7 +2,10 @@
 
 package sqlite
 
-import "io/fs"
+import (
+	"io/fs"
+	"os"
+)
 
 // checkOwner trusts the access list of the user's own directory, which is where the
 // ledger is; mode bits say nothing here.
@@ -10,3 +13,9 @@ func checkOwner(string, fs.FileInfo) error { return nil }
 
 // syncDir does nothing: there is no way to.
 func syncDir(string) error { return nil }
+
+// mayWrite reports whether a file is there and may be written.
+func mayWrite(path string) bool {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	return err == nil && f.Close() == nil
+}

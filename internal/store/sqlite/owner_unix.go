@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"durward"
 )
 
@@ -34,4 +36,10 @@ func syncDir(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// mayWrite reports whether a file is there and may be written. It is not opened: to close
+// it would take away the locks that SQLite has on it in this process.
+func mayWrite(path string) bool {
+	return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS) == nil
 }

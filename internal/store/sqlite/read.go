@@ -208,15 +208,10 @@ func dialReader(ctx context.Context, path string) (*conn, error) {
 // unwritable reports whether a file stands alone in a place where this process can
 // make no file beside it.
 func unwritable(path string) bool {
-	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+	if info, err := os.Stat(path + walSuffix); err == nil && info.Size() > 0 {
 		return false
 	}
-	f, err := os.OpenFile(path+"-shm", os.O_RDWR, 0) //nolint:gosec // only whether it can be
-	if err == nil {
-		f.Close()
-		return false
-	}
-	return true
+	return !mayWrite(path + shmSuffix)
 }
 
 func connectReader(ctx context.Context, path string, immutable bool) (*conn, error) {
