@@ -12,7 +12,8 @@ import (
 // A batch outside of a database: its link, its records in their canonical form, and
 // its bodies. The link proves the records, so nothing else does.
 
-// AppendTo appends what [DecodeBatch] reads.
+// AppendTo appends what [DecodeBatch] reads. It is not safe for concurrent use before it
+// was called once.
 func (b *Batch) AppendTo(to []byte) []byte {
 	e := encoder{to}
 	e.number(int64(b.Link.Seq))
@@ -22,6 +23,7 @@ func (b *Batch) AppendTo(to []byte) []byte {
 	e.number(int64(len(b.Records)))
 	if b.forms != nil {
 		e.bytes(b.forms)
+		b.forms = nil // whoever keeps the batch does not keep their memory: others come there
 	} else {
 		for _, r := range b.Records {
 			e.record(r)

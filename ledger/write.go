@@ -116,9 +116,13 @@ func (l *Ledger) commit(ctx context.Context, g *group) (left *group) {
 		return nil
 	}
 	batch := &Batch{Records: g.records, Bodies: l.bodies.fresh(g.bodies)}
-	batch.Link, batch.forms = l.head.next(time.Now(), g.records, l.space[:0])
+	batch.Link, l.space = l.head.next(time.Now(), g.records, l.space[:0])
+	batch.forms = l.space
 	err := l.opt.Store.Write(ctx, batch)
-	if l.space, batch.forms = batch.forms, nil; cap(l.space) > groupSpace {
+	if batch.forms != nil { // else the store may use the batch at this moment
+		batch.forms = nil
+	}
+	if cap(l.space) > groupSpace {
 		l.space = nil
 	}
 	if err != nil && !l.wasCommitted(ctx, batch) {
