@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"strings"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -42,7 +43,11 @@ func (r *Reader) Inspect(ctx context.Context, found func(where, what string), pr
 }
 
 func inspect(ctx context.Context, c *conn, path string, found func(where, what string), progress func(done, of int64)) error {
-	want, err := freshSchema(ctx)
+	version, _, err := c.number("SELECT max(version_id) FROM goose_db_version WHERE is_applied")
+	if err != nil {
+		return explain(path, err)
+	}
+	want, err := freshSchema(ctx, version)
 	if err != nil {
 		return explain(path, err)
 	}
@@ -102,6 +107,7 @@ func compareSchemas(have, want map[string]object, found func(where, what string)
 
 // inspectTable has SQLite compare a table with its indexes.
 func inspectTable(ctx context.Context, c *conn, name string, found func(where, what string)) error {
+	name = strings.ReplaceAll(name, "'", "''") // whoever changed the file may have chosen it
 	query := fmt.Sprintf("SELECT * FROM pragma_integrity_check('%s') LIMIT %d", name, inspectMost)
 	kind := ""
 	err := eachRow(ctx, c.driver, "SELECT type FROM sqlite_schema WHERE name = '"+name+"'", func(row []value) { kind, _ = row[0].(string) })
@@ -118,8 +124,8 @@ func inspectTable(ctx context.Context, c *conn, name string, found func(where, w
 // object is something that a schema holds.
 type object struct{ kind, sql string }
 
-// freshSchema is the schema of a new ledger.
-func freshSchema(ctx context.Context) (map[string]object, error) {
+// freshSchema is the schema of a new ledger of a version: an older one is read as it is.
+func freshSchema(ctx context.Context, version int64) (map[string]object, error) {
 	connector, err := sqlite.NewConnector(dsn(":memory:", url.Values{}))
 	if err != nil {
 		return nil, err
@@ -135,7 +141,7 @@ func freshSchema(ctx context.Context) (map[string]object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if _, err := provider.UpTo(ctx, min(max(version, schemaLeast), schemaVersion)); err != nil {
 		return nil, err
 	}
 	c, err := db.Conn(ctx)
