@@ -25,7 +25,8 @@ const (
 	maxInput    = 16 << 20 // bytes handed to a run
 	maxOutput   = 16 << 20 // bytes taken from it
 	startTime   = 5 * time.Second
-	parallel    = 8 // runs of one plugin at the same time; others wait
+	checkTime   = time.Minute // a start, and the question for its version
+	parallel    = 8           // runs of one plugin at the same time; others wait
 )
 
 // abiVersion is that of the functions and texts in the reference of the plugins.
@@ -86,8 +87,7 @@ func (s *Set) load(o *one, c Config, cache *Cache) error {
 	if sum := fmt.Sprintf("%x", sha256.Sum256(code)); c.SHA256 != "" && sum != c.SHA256 {
 		return durward.Errorf(durward.Conflict, op, "%s has the SHA-256 digest %s, not %s: it was changed meanwhile; reload once more", c.WASM, sum, c.SHA256)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
+	ctx := context.Background() // nothing interrupts a compiler, however long it takes on a busy machine
 	if s.host == nil {
 		if s.host, err = newHost(ctx, cache); err != nil {
 			return err
@@ -100,6 +100,8 @@ func (s *Set) load(o *one, c Config, cache *Cache) error {
 	if m.code, err = s.host.runtime.CompileModule(ctx, code); err != nil {
 		return durward.Errorf(durward.Invalid, op, "%s is no WebAssembly module that can be run: %w", c.WASM, err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	if err := m.check(ctx); err != nil {
 		return durward.Errorf(durward.Invalid, op, "%s: %w", c.WASM, err)
 	}
