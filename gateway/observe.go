@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -97,14 +98,28 @@ func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) e
 	return err
 }
 
-// recordable is a call as it is written down: without what policy says is not to be kept.
+// recordable is a call as it is written down: without what policy says is not to be kept,
+// which may stand in the URI or name that it is for.
 func recordable(call *durward.Call, d *durward.Decision) *durward.Call {
 	if d.Recorded == nil {
 		return call
 	}
 	kept := *call
 	kept.Params = d.Recorded
+	for _, path := range [...][]string{{"name"}, {"uri"}, {"ref", "name"}, {"ref", "uri"}} {
+		if name, ok := wire.Unquote(within(d.Recorded, path)); ok && !bytes.Equal(within(d.Recorded, path), within(call.Params, path)) {
+			kept.Name, kept.FullName = name, name
+		}
+	}
 	return &kept
+}
+
+// within returns the value that a path of member names leads to.
+func within(raw []byte, path []string) []byte {
+	for _, name := range path {
+		raw = wire.Get(raw, name)
+	}
+	return raw
 }
 
 // named is a call as it is written down, with the name that was asked for if nobody

@@ -249,3 +249,42 @@ func TestQuestionsOfServersAreRewritten(t *testing.T) {
 		}
 	}
 }
+
+// cautious keeps no query of a URI.
+type cautious struct{ noSampling }
+
+func (*cautious) Decide(_ context.Context, c *durward.Call) (durward.Decision, error) {
+	if before, after, ok := strings.Cut(string(c.Params), "?token=hunter2"); ok {
+		return durward.Decision{Recorded: []byte(before + "?***" + after)}, nil
+	}
+	return durward.Decision{}, nil
+}
+
+// What policy keeps out of the record is in none of its names.
+func TestNamesInTheRecordAreWithoutWhatIsNotKept(t *testing.T) {
+	d := new(cautious)
+	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("l")}, Decider: d, Recorder: d})
+	g.await(t, "l", isReady)
+	for era, c := range g.clients(t, "/servers/l/mcp") {
+		for method, params := range map[string]string{
+			wire.MethodResourcesRead: `{"uri":"hostile://state?token=hunter2"}`,
+			wire.MethodToolsCall:     `{"name":"?token=hunter2","arguments":{}}`,
+			wire.MethodComplete:      `{"ref":{"type":"ref/resource","uri":"hostile://{x}?token=hunter2"},"argument":{"name":"x","value":"y"}}`,
+		} {
+			d.of("")
+			do(t, c, method, params)
+			rows := d.of(method)
+			if len(rows) != 1 || !strings.Contains(string(rows[0].call.Params), "?***") {
+				t.Fatalf("%s %s: %+v", era, method, rows)
+			}
+			if all := rows[0].call.Name + rows[0].call.FullName + string(rows[0].call.Params); strings.Contains(all, "hunter2") {
+				t.Errorf("%s %s: %s", era, method, all)
+			}
+		}
+		d.of("")
+		do(t, c, wire.MethodResourcesRead, `{"uri":"hostile://state"}`)
+		if rows := d.of(wire.MethodResourcesRead); len(rows) != 1 || rows[0].call.FullName != "hostile://state" {
+			t.Errorf("%s: %+v", era, rows)
+		}
+	}
+}
