@@ -111,7 +111,7 @@ func runLedgerExport(ctx context.Context, opt ledgerExportOptions, std Streams) 
 // exportTo opens what is written to.
 func exportTo(path string, std Streams) (out io.Writer, finish func() error, err error) {
 	if path == "" {
-		return std.Out, func() error { return nil }, nil
+		return foreign{std.Out}, func() error { return nil }, nil
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -64,9 +64,10 @@ func note(std Streams, text string) {
 	}
 }
 
-// printJSON prints one JSON document on one line.
+// printJSON prints one JSON document on one line. JSON itself leaves most of what steers
+// a terminal as it is.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(foreign{w})
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
