@@ -70,7 +70,7 @@ func (i *inspection) run(ctx context.Context) error {
 // countSegments returns how many segments there are, of all tables.
 func countSegments(c *conn) (all int64, err error) {
 	for st := streamCalls; st <= streamNotes && err == nil; st++ {
-		n := int64(0)
+		var n int64
 		n, _, err = c.number("SELECT count(*) FROM segments WHERE key BETWEEN ? AND ?", keyOf(st, fieldSpan, 0, 0), keyOf(st, fieldSpan, 0, 1<<keySeqBits-1))
 		all += n
 	}
