@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -76,6 +77,20 @@ func DecodeBatch(data []byte) (*Batch, error) {
 		return nil, errNoBatch
 	}
 	return b, nil
+}
+
+// MayBeBatch reports whether data begins as a batch does. It looks at a few bytes; of what
+// is none, one of some hundred does.
+func MayBeBatch(data []byte) bool {
+	d := decoder{b: data}
+	seq := d.number()
+	d.number() // the time
+	d.take(2 * sha256.Size)
+	if records := d.count(); seq < 1 || records < 1 {
+		return false
+	}
+	kind := d.take(1)
+	return !d.bad && KindIntent <= Kind(kind[0]) && Kind(kind[0]) <= KindNote
 }
 
 // decoder reads what an encoder wrote. After the first thing that it could not have

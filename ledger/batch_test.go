@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"reflect"
 	"runtime"
 	"testing"
@@ -120,6 +121,9 @@ func TestPartsOfBatchesAreNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range data {
+		if may := ledger.MayBeBatch(data[:n]); n < 70 && may || n > 80 && !may {
+			t.Fatalf("%d of %d bytes may be a batch: %v", n, len(data), may)
+		}
 		if _, err := ledger.DecodeBatch(data[:n]); err == nil {
 			t.Fatalf("%d of %d bytes are a batch", n, len(data))
 		}
@@ -188,5 +192,20 @@ func TestSmallBatchesTakeLittleMemory(t *testing.T) {
 		if took > uint64(decodeMost*len(data)) {
 			t.Errorf("%T: %d bytes take %d bytes of memory", record, len(data), took)
 		}
+	}
+}
+
+// Of bytes that are no batch hardly any may be one.
+func TestMayBeBatch(t *testing.T) {
+	data := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{1}).Read(data)
+	some := 0
+	for at := range len(data) - 1000 {
+		if ledger.MayBeBatch(data[at : at+1000]) {
+			some++
+		}
+	}
+	if part := len(data) / max(some, 1); part < 100 {
+		t.Errorf("one of %d", part)
 	}
 }

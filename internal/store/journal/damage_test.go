@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"durward"
 	"durward/internal/store/journal"
+	"durward/ledger"
 )
 
 // slow are options with which nothing is taken before somebody waits for it.
@@ -382,4 +384,19 @@ func TestWhatAnotherVersionWrote(t *testing.T) {
 	frame = binary.LittleEndian.AppendUint32(frame, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
 	k.takes(append(slices.Clone(data), append(frame, content...)...), 3, true, "cannot be read")
 	k.takes(append(frame, content...), 0, true, "cannot be read")
+}
+
+// What was being written when the process ended may be long, and look like anything: it is
+// no damage.
+func TestLongFrameThatWasBeingWritten(t *testing.T) {
+	k := killed(t, slow(), 3)
+	data, err := os.ReadFile(journal.Names(k.opt.Path)[0])
+	must(t, err)
+	b := k.next("")
+	b.Bodies = []ledger.Body{{Digest: ledger.Digest{1}, Data: make([]byte, 6<<20)}}
+	rand.NewChaCha8([32]byte{1}).Read(b.Bodies[0].Data)
+	frame := journal.FrameOf(b)
+	for _, n := range []int{len(frame) - 1, len(frame) / 2} {
+		k.takes(append(slices.Clone(data), frame[:n]...), 3, false, "cannot be read")
+	}
 }

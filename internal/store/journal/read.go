@@ -69,16 +69,19 @@ func (f *file) read() (l left, err error) {
 		return l, explain(f.path, err)
 	}
 	data = data[:n]
-	for len(data) > 0 {
-		b, size, _ := frameAt(data)
+	for content := contentAt(data); content != nil; content = contentAt(data) {
+		b, whole := batchOf(data, content)
 		if b == nil || l.last() != nil && !b.Link.Follows(l.last()) {
+			if b == nil && whole { // by another version
+				l.beyond = ^uint64(0)
+			}
 			break
 		}
 		l.batches = append(l.batches, b)
-		data = data[size:]
+		data = data[frameHead+len(content):]
 	}
 	if l.rest = len(bytes.TrimRight(data, "\x00")); l.rest > 0 {
-		l.beyond = highest(data)
+		l.beyond = max(l.beyond, highest(data))
 	}
 	return l, nil
 }
@@ -87,48 +90,55 @@ func (f *file) read() (l left, err error) {
 // with two digests.
 const frameLeast = 64
 
-// frameAt returns the batch in the frame that data begins with, and the frame's length;
-// nil when there is none. A frame that is whole has one, unless it is of another version.
-func frameAt(data []byte) (b *ledger.Batch, size int, whole bool) {
+// contentAt returns the content of the frame that data begins with; nil when there is
+// none, as its length says.
+func contentAt(data []byte) []byte {
 	if len(data) <= frameHead {
-		return nil, 0, false
+		return nil
 	}
 	length := int64(binary.LittleEndian.Uint32(data))
 	if length < frameLeast || length > int64(len(data)-frameHead) {
-		return nil, 0, false
+		return nil
 	}
-	content := data[frameHead : frameHead+length]
-	if crc32.Checksum(content, castagnoli) != binary.LittleEndian.Uint32(data[4:]) {
-		return nil, len(content), false // as many were looked at
+	return data[frameHead : frameHead+length]
+}
+
+// batchOf returns the batch in a frame with this content; nil when there is none. A
+// frame that is whole has one, unless it is of another version.
+func batchOf(frame, content []byte) (b *ledger.Batch, whole bool) {
+	if crc32.Checksum(content, castagnoli) != binary.LittleEndian.Uint32(frame[4:]) {
+		return nil, false
 	}
 	b, err := ledger.DecodeBatch(content)
 	if err != nil {
-		return nil, len(content), true
+		return nil, true
 	}
-	return b, frameHead + len(content), true
+	return b, true
 }
 
-// searchMost bounds the bytes that are looked at in search of frames.
-const searchMost = 256 << 20
+// searchMost bounds the bytes that are looked at in search of frames: a second's work.
+const searchMost = int64(2 << 30)
 
 // highest returns the highest number of a link in what may have frames anywhere. When
-// the search takes too long, or one cannot be read, that is the highest of all: doubt
-// means that there are some.
+// the search takes too long, that is the highest of all: doubt means that there are
+// some.
 func highest(data []byte) (seq uint64) {
-	for looked := 0; len(data) > 0; {
-		b, size, whole := frameAt(data)
+	for looked := int64(0); len(data) > frameHead; {
+		content := contentAt(data)
+		if content == nil || !ledger.MayBeBatch(content) {
+			data = data[1:]
+			continue
+		}
+		if looked += int64(len(content)); looked > searchMost {
+			return ^uint64(0)
+		}
+		b, _ := batchOf(data, content)
 		if b == nil {
-			if whole {
-				return ^uint64(0)
-			}
-			data, looked = data[1:], looked+size
-			if looked > searchMost {
-				return ^uint64(0)
-			}
+			data = data[1:]
 			continue
 		}
 		seq = max(seq, b.Link.Seq)
-		data = data[size:]
+		data = data[frameHead+len(content):]
 	}
 	return seq
 }
