@@ -84,7 +84,9 @@ type Sent struct {
 // says is not to be kept is not.
 func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) error {
 	g.matched(&p.call, d.Matches)
-	call := p.named(recordable(&p.call, d))
+	kept := recordable(&p.call, d)
+	p.renamed = kept.FullName != p.call.FullName
+	call := p.named(kept)
 	if g.observer == nil {
 		return g.recorder.Intent(ctx, call, *d)
 	}
@@ -156,6 +158,10 @@ func (g *Gateway) matched(call *durward.Call, matches []durward.Match) {
 // conclude has the outcome of a request recorded.
 func (g *Gateway) conclude(ctx context.Context, p *passage, o durward.Outcome) {
 	p.concluded = true
+	if p.renamed && p.lost != nil { // which says what was asked for
+		code, _ := wire.ErrorCode(o.Error)
+		o.Error = wire.AppendError(nil, code, "what was asked for is not here; policy keeps its name out of the record", nil)
+	}
 	g.recorder.Outcome(ctx, &p.call, o)
 	p.passed.Outcome = o
 }
