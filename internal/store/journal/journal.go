@@ -237,8 +237,12 @@ func (j *Journal) mend() error {
 }
 
 // remake makes a file anew, with what the store has not taken of it. What it has is on
-// its disk then. writing is held.
+// its disk then. While the store is not where it was, what is there now may be the journal
+// of another. writing is held.
 func (j *Journal) remake(i int) error {
+	if err := j.opt.Store.Present(); err != nil {
+		return err
+	}
 	j.emptying.Lock()
 	defer j.emptying.Unlock()
 	old := j.files[i]

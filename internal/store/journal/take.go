@@ -83,10 +83,9 @@ func (j *Journal) take() {
 }
 
 // tend makes files anew where that is needed. Whoever writes now does it where the
-// directory tells. While the store is not where it was, what is there now may be the
-// journal of another.
+// directory tells.
 func (j *Journal) tend() {
-	if j.opt.Store.Present() != nil || !j.writing.TryLock() {
+	if !j.writing.TryLock() {
 		return
 	}
 	defer j.writing.Unlock()

@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"sync"
@@ -507,4 +508,38 @@ func TestCutShortAnywhere(t *testing.T) {
 			must(t, k.j.Close())
 		})
 	}
+}
+
+// The same when that happens while a write waits for room.
+func TestFilesBesideAnotherStoreMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sizes := journal.SmallSizes()
+		sizes.WaitMost(1)
+		k := newKeeper(t, t.TempDir(), journal.WithSizes(journal.Options{}, sizes))
+		end := k.store.block()
+		must(t, k.write("x"))
+		var writing sync.WaitGroup
+		writing.Go(func() {
+			if err := k.write("waits for room"); !errors.Is(err, errMood) {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		k.store.mu.Lock()
+		k.store.gone = errMood
+		k.store.mu.Unlock()
+		for _, name := range journal.Names(k.opt.Path) {
+			must(t, os.Remove(name))
+			must(t, os.WriteFile(name, []byte("another's"), 0o600))
+		}
+		end()
+		writing.Wait()
+		for _, name := range journal.Names(k.opt.Path) {
+			if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
+				t.Errorf("%s: %.20q, %v", name, got, err)
+			}
+		}
+		must(t, k.j.Close())
+		k.holds()
+	})
 }
