@@ -14,13 +14,15 @@ import (
 	"durward/ledger"
 )
 
-// chunkRecords is about how many records are read from one snapshot. While a snapshot
-// is held, the write-ahead log can only grow.
-const chunkRecords = 20_000
+// chunkRecords is about how many records are read from one snapshot, and held in memory.
+// While a snapshot is held, the write-ahead log can only grow: so none is while somebody
+// does something with records, who may wait for a person.
+const chunkRecords = 4000
 
-// Links calls f for each link from seq on, as [ledger.Auditor] says. It holds no more
-// than one link in memory, and does not hold up who writes. A page that cannot be
-// read ends it, with an error of kind Unavailable that says where.
+// Links calls f for each link from seq on, as [ledger.Auditor] says. It holds a few
+// thousand records in memory, or one link if that has more, and does not hold up who
+// writes, however long f takes. A page that cannot be read ends it, with an error of kind
+// Unavailable that says where.
 func (d *DB) Links(ctx context.Context, from uint64, f func(ledger.Link, []ledger.Record) error) error {
 	c, err := connect(d.opt.Path, readOnly(d.opt.Busy))
 	if err != nil {
@@ -72,10 +74,21 @@ type extent struct {
 
 func (p *extent) last() int64 { return p.first + int64(p.Records) - 1 }
 
-// chunk reads some links from one snapshot, and goes on behind them.
+// chunk reads some links from one snapshot, and gives them to f.
 func (a *audit) chunk(ctx context.Context, f func(ledger.Link, []ledger.Record) error) (more bool, err error) {
+	some, more, err := a.read()
+	for i := range some { // also what was read before an error
+		if err := give(ctx, some[i].Link, some[i].records, f); err != nil {
+			return false, err
+		}
+	}
+	return more, err
+}
+
+// read reads some links from one snapshot, to go on behind them. more is false at the end.
+func (a *audit) read() (some []whole, more bool, err error) {
 	if _, err := a.c.exec("BEGIN"); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	defer func() {
 		if _, ending := a.c.exec("COMMIT"); err == nil {
@@ -84,7 +97,7 @@ func (a *audit) chunk(ctx context.Context, f func(ledger.Link, []ledger.Record) 
 	}()
 	extents, err := a.extents()
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	end := int64(math.MaxInt64) // behind the last link there should be nothing
 	if len(extents) > 0 {
@@ -92,54 +105,62 @@ func (a *audit) chunk(ctx context.Context, f func(ledger.Link, []ledger.Record) 
 	}
 	m, err := a.merge(a.done+1, end)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, m.close()) }()
 	for i := range extents {
-		if err := m.link(ctx, &extents[i], f); err != nil {
-			return false, err
+		if full, err := m.link(&extents[i]); err != nil || full {
+			return m.some, full, err
 		}
 	}
 	if len(extents) > 0 {
-		return true, nil
+		return m.some, true, nil
 	}
-	return false, m.strays(ctx, math.MaxInt64, f)
+	full, err := m.strays(math.MaxInt64)
+	return m.some, full, err
 }
 
-// link gives a link to f, and first what lies before it and belongs to none.
-func (m *merge) link(ctx context.Context, p *extent, f func(ledger.Link, []ledger.Record) error) error {
-	if err := m.strays(ctx, p.first, f); err != nil {
-		return err
+// whole is a link with its records.
+type whole struct {
+	ledger.Link
+	records []ledger.Record
+}
+
+// link takes a link, and first what lies before it and belongs to none. full says that
+// enough is held; the link may still have to be taken.
+func (m *merge) link(p *extent) (full bool, err error) {
+	if full, err := m.strays(p.first); err != nil || full {
+		return full, err
 	}
 	records, err := m.records(p)
 	if err != nil {
-		return fmt.Errorf("link %d: %w", p.Seq, err)
-	}
-	if err := give(ctx, p.Link, records, f); err != nil {
-		return err
+		return false, fmt.Errorf("link %d: %w", p.Seq, err)
 	}
 	m.a.done, m.a.link = max(m.a.done, p.last()), p.Seq
-	return nil
+	return m.hold(p.Link, records), nil
 }
 
-// strays gives the rows before a seq to f, as those of a link that is not there.
-func (m *merge) strays(ctx context.Context, before int64, f func(ledger.Link, []ledger.Record) error) error {
-	for {
-		var records []ledger.Record
-		for m.next().seq < before && len(records) < chunkRecords {
-			r, err := m.take()
-			if err != nil {
-				return err
-			}
-			records = append(records, r)
+// hold holds records until the snapshot is given up, and says whether that is enough.
+func (m *merge) hold(l ledger.Link, records []ledger.Record) (full bool) {
+	m.some = append(m.some, whole{l, records})
+	m.held += max(len(records), 1)
+	return m.held >= chunkRecords
+}
+
+// strays takes the rows before a seq, as those of a link that is not there.
+func (m *merge) strays(before int64) (full bool, err error) {
+	var records []ledger.Record
+	for at := m.next().seq; at < before && (len(records) < chunkRecords || at == m.a.done); at = m.next().seq {
+		r, err := m.take()
+		if err != nil {
+			return false, err
 		}
-		if len(records) == 0 {
-			return nil
-		}
-		if err := give(ctx, ledger.Link{Seq: m.a.link + 1}, records, f); err != nil {
-			return err
-		}
+		records, m.a.done = append(records, r), at // others may have the same seq
 	}
+	if len(records) == 0 {
+		return false, nil
+	}
+	return m.hold(ledger.Link{Seq: m.a.link + 1}, records), nil
 }
 
 // records returns what is there of a link. Where a record is missing, and for each
@@ -205,7 +226,7 @@ func (a *audit) extents() (all []extent, err error) {
 			return fmt.Errorf("link %d comes after %d: %w", l.Seq, all[n-1].Seq, errDamaged)
 		}
 		all = append(all, extent{l, first})
-		if records += max(l.Records, 1); records >= chunkRecords {
+		if records += min(max(l.Records, 1), chunkRecords); records >= chunkRecords {
 			return enough
 		}
 		return nil
@@ -220,6 +241,8 @@ func (a *audit) extents() (all []extent, err error) {
 type merge struct {
 	a     *audit
 	heads []head
+	some  []whole // that were taken
+	held  int     // records, about, of some
 }
 
 // head is the next row of a table.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"durward/internal/store/sqlite"
+	"durward/ledger"
 )
 
 // counted counts how often somebody asked whether to go on: before each transaction.
@@ -76,5 +77,27 @@ func TestSizeOfALogThatIsHeld(t *testing.T) {
 	must(t, err)
 	if grown := held - free; grown > 65<<20 {
 		t.Errorf("%d bytes, and %d when nobody reads: a log of %d bytes counts", held, free, log)
+	}
+}
+
+// Whoever reads through all of a ledger and takes long over it, as who looks at an export
+// page by page, does not keep the log from being cut off.
+func TestWhoReadsLongHoldsNoLog(t *testing.T) {
+	h := newHand(t, filepath.Join(t.TempDir(), "ledger.db"))
+	h.fill(20)
+	seen := 0
+	must(t, h.db.Links(t.Context(), 0, func(ledger.Link, []ledger.Record) error {
+		if seen++; seen > 1 {
+			return nil
+		}
+		h.fill(20)
+		must(t, h.db.Prune(t.Context(), 0, func(int64, int64) {})) // it cuts off the log if it can
+		if info, err := os.Stat(h.db.Path() + "-wal"); err != nil || info.Size() > 0 {
+			t.Errorf("%v, %v", info.Size(), err)
+		}
+		return nil
+	}))
+	if seen != 40 {
+		t.Errorf("%d links were read", seen)
 	}
 }
