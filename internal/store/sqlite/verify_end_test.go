@@ -39,7 +39,8 @@ func TestVerifyShowsAnEndThatMayLie(t *testing.T) {
 			report, err := ledger.Verify(t.Context(), r, ledger.VerifyOptions{Progress: func(done, of int64) { steps = append(steps, [2]int64{done, of}) }})
 			must(t, err)
 			all := report.Links + report.Bodies
-			if report.Verdict != tt.verdict || len(steps) == 0 || steps[0] != [2]int64{min(all, 1), tt.of} || steps[len(steps)-1] != [2]int64{all, all} {
+			told := len(steps) > 0 && (all == 0 || steps[0] == [2]int64{1, tt.of})
+			if report.Verdict != tt.verdict || !told || steps[len(steps)-1][0] != steps[len(steps)-1][1] { // of the indexes, in the end
 				t.Errorf("%s of %d, %v: %+v", report.Verdict, all, steps, report.Findings)
 			}
 		})
