@@ -16,8 +16,8 @@ import (
 // startLimit bounds how long a fixture or a gateway may take to be ready, and
 // cellLimit one whole suite: the slowest takes seconds.
 const (
-	startLimit = 30 * time.Second
-	cellLimit  = 4 * time.Minute
+	startLimit = 2 * time.Minute
+	cellLimit  = 10 * time.Minute
 )
 
 // The routes: where a suite's client connects to and what is behind it. On the

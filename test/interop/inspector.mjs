@@ -46,7 +46,7 @@ async function inspect(...args) {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     [cli, '--cli', ...(await where(job.target)), '--protocol-era', job.mode, '-q', ...args],
-    { maxBuffer: 16 << 20, timeout: 25_000 },
+    { maxBuffer: 16 << 20, timeout: 80_000 },
   );
   return JSON.parse(stdout);
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // jobLimit bounds one script; every check in it has a shorter limit of its own.
-const jobLimit = 5 * time.Minute
+const jobLimit = 15 * time.Minute
 
 // target is where a script's client connects to: an URL or a command.
 type target struct {

@@ -10,7 +10,7 @@ import (
 	"durward/test/harness"
 )
 
-const startLimit = 45 * time.Second
+const startLimit = 2 * time.Minute
 
 // peer is one MCP server: how the scripts name and check it, how to reach it,
 // and whether it speaks 2026-07-28 by itself.

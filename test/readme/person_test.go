@@ -23,7 +23,10 @@ import (
 // How long a block may take. The machine may be busy with other tests.
 const (
 	blockTime = 3 * time.Minute
-	stopTime  = 30 * time.Second
+	stopTime  = time.Minute
+	// What a block prints is read for so long after its end: something that it started
+	// may hold its output open.
+	waitDelay = 5 * time.Second
 )
 
 // person is somebody at a fresh account who follows a document.
@@ -101,7 +104,7 @@ func (p *person) shell(ctx context.Context, text string) *exec.Cmd {
 	cmd.Dir, cmd.Env = root(), p.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second // something it started may hold its output open
+	cmd.WaitDelay = waitDelay
 	return cmd
 }
 

@@ -18,12 +18,12 @@ export async function connect(target, mode, person) {
   if (mode === 'old') {
     const client = new OldClient(info, options);
     person?.attach(client);
-    await client.connect(target, { timeout: 20_000 });
+    await client.connect(target, { timeout: 60_000 });
     return client;
   }
   const client = new Client(info, { ...options, versionNegotiation: { mode: negotiation[mode] } });
   person?.attach(client);
-  await client.connect(transport(target), { timeout: 20_000 });
+  await client.connect(transport(target), { timeout: 60_000 });
   return client;
 }
 
@@ -105,7 +105,8 @@ export class View {
   // with the steps in the order of their arrival. The client's onprogress is not
   // used: it forgets a call as soon as the result is read, and drops the steps
   // that came in the same chunk.
-  async progress(tool, args, count) {
+  // They are waited for so long behind the result.
+  async progress(tool, args, count, patience = 30_000) {
     const progressToken = `interop-${View.#tokens++}`;
     const steps = [];
     const all = new Promise((resolve) => {
@@ -116,7 +117,7 @@ export class View {
       });
     });
     const result = await this.client.callTool({ name: this.name(tool), arguments: args, _meta: { progressToken } });
-    await Promise.race([all, delay(5_000)]);
+    await Promise.race([all, delay(patience)]);
     return { text: result.content[0].text, steps };
   }
 

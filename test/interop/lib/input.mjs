@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isModern } from './connect.mjs';
+import { leaves, timely } from './fixture.mjs';
 
 const logLevel = 'io.modelcontextprotocol/logLevel';
 
@@ -60,20 +61,23 @@ export async function leaveAsked(report, view, person, unique) {
 
 // What is less severe than asked for must not come, what is more must.
 async function logging(view, unique) {
-  const levels = [];
-  const both = new Promise((resolve) => {
-    view.client.setNotificationHandler('notifications/message', ({ params }) => {
-      if (!String(params.data).endsWith(unique)) return;
-      levels.push(params.level);
-      if (levels.length === 2) resolve();
-    });
-  });
   const _meta = isModern(view.client) ? { [logLevel]: 'warning' } : undefined;
   if (!_meta) await view.client.setLoggingLevel('warning');
-  const result = await view.client.callTool({ name: view.name('log'), arguments: { text: unique }, ...(_meta && { _meta }) });
-  assert.equal(result.content[0].text, 'logged');
-  await Promise.race([both, delay(5_000)]);
-  assert.deepEqual(levels.sort(), ['error', 'warning']); // mcp-go's HTTP server sends them on two streams
+  await timely(view, async (n, patience) => {
+    const text = `${n} ${unique}`;
+    const levels = [];
+    const both = new Promise((resolve) => {
+      view.client.setNotificationHandler('notifications/message', ({ params }) => {
+        if (!String(params.data).endsWith(text)) return;
+        levels.push(params.level);
+        if (levels.length === 2) resolve();
+      });
+    });
+    const result = await view.client.callTool({ name: view.name('log'), arguments: { text }, ...(_meta && { _meta }) });
+    assert.equal(result.content[0].text, 'logged');
+    await Promise.race([both, delay(patience)]);
+    assert.deepEqual(levels.sort(), ['error', 'warning']); // mcp-go's HTTP server sends them on two streams
+  });
 }
 
 async function subscription(view) {
@@ -85,7 +89,7 @@ async function subscription(view) {
   if (isModern(view.client)) listening = await view.client.listen({ resourceSubscriptions: [uri] });
   else await view.client.subscribeResource({ uri });
   assert.equal(await view.text('touch', {}), 'touched');
-  assert.equal(await Promise.race([updated, delay(5_000, 'nothing came')]), uri);
+  assert.equal(await Promise.race([updated, delay(30_000, 'nothing came')]), uri);
   if (listening) await listening.close();
   else await view.client.unsubscribeResource({ uri });
 }
@@ -101,24 +105,22 @@ async function decline(view, person, unique) {
 
 // The server reports one step before it asks and one after.
 async function heldProgress(view, person, unique) {
-  const message = `${unique} held`;
-  const { text, steps } = await view.progress('held', { message }, 2);
-  assert.equal(text, `${view.server.says}: accept ${person.reply(message)}`);
-  assert.deepEqual(steps, [[1, 2], [2, 2]]);
+  await timely(view, async (n, patience) => {
+    const message = `${unique} held ${n}`;
+    const { text, steps } = await view.progress('held', { message }, 2, patience);
+    assert.equal(text, `${view.server.says}: accept ${person.reply(message)}`);
+    assert.deepEqual(steps, [[1, 2], [2, 2]]);
+  });
 }
 
 // The call is left after its question was answered, while the server works on.
 async function heldCancel(view, person, unique) {
-  const before = Number(await view.text('cancelled', {}));
-  const abort = new AbortController();
-  const message = `${unique} leave`;
-  const waiting = view.call('ask-wait', { message }, { signal: abort.signal });
-  waiting.catch(() => undefined);
-  await person.wasAsked('form', message);
-  await delay(300);
-  abort.abort('enough');
-  await assert.rejects(waiting);
-  for (let after = before; after <= before; after = Number(await view.text('cancelled', {}))) await delay(50);
+  const message = (pause) => `${unique} leave after ${pause} ms`;
+  await leaves(
+    view,
+    (signal, pause) => view.call('ask-wait', { message: message(pause) }, { signal }),
+    (pause) => person.wasAsked('form', message(pause)),
+  );
 }
 
 // Who cannot be asked is told what is missing, and nothing hangs.

@@ -57,7 +57,7 @@ export class Person {
 
   // wasAsked waits until a question came.
   async wasAsked(kind, part) {
-    for (let i = 0; i < 500; i++) {
+    for (let i = 0; i < 3_000; i++) {
       if (this.questions(kind, part).length > 0) return;
       await delay(20);
     }

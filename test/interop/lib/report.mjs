@@ -2,7 +2,7 @@
 // the Go driver: {"name", "ok", "error"?} or {"name", "skipped": reason}, and for
 // a check that counts in the matrix {"feature", "server"}.
 
-const checkLimit = 30_000;
+const checkLimit = 90_000;
 
 export class Report {
   #label;

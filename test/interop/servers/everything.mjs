@@ -54,12 +54,16 @@ async function serveHttp(port) {
     await server.connect(transport);
     return transport;
   };
-  createHttpServer(async (req, res) => {
+  const http = createHttpServer(async (req, res) => {
     const id = req.headers['mcp-session-id'];
     const transport = id === undefined ? await open() : sessions.get(id);
     if (transport) await transport.handleRequest(req, res);
     else res.writeHead(404).end();
-  }).listen(Number(port), '127.0.0.1');
+  });
+  // Connections are kept: Node closes them after five seconds, on a busy machine also
+  // those that a request has just come by.
+  http.keepAliveTimeout = 0;
+  http.listen(Number(port), '127.0.0.1');
 }
 
 const [kind, port] = process.argv.slice(2);

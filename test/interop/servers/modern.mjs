@@ -157,5 +157,7 @@ if (transport === 'stdio') {
 } else {
   const handler = createMcpHandler(build, { legacy: 'reject' });
   shared.notify = handler.notify;
-  createServer(toNodeHandler(handler)).listen(Number(port), '127.0.0.1');
+  const http = createServer(toNodeHandler(handler));
+  http.keepAliveTimeout = 0; // as in everything.mjs
+  http.listen(Number(port), '127.0.0.1');
 }
