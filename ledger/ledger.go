@@ -267,6 +267,12 @@ func notMade(i *Intent, status durward.Status, why error) *Outcome {
 	return &Outcome{Call: i.ID, At: now, Duration: max(now.Sub(i.At), 0), Status: status, Error: text(why.Error())}
 }
 
+// Of what undo makes.
+const (
+	byService = "durward"
+	noteLate  = "recorded late"
+)
+
 // undo is what follows a record of which it was said that it is not there: what it was to
 // come before did not happen. nil: it came before nothing.
 func undo(r Record, status durward.Status, why error) Record {
@@ -275,10 +281,10 @@ func undo(r Record, status durward.Status, why error) Record {
 		return notMade(r, status, why)
 	case *Approval:
 		if r.Status == "pending" || r.Status == "approved" { // what else there is says no already
-			return &Approval{ID: r.ID, Call: r.Call, At: micro(time.Now()), Status: "denied", By: "durward", Reason: text(why.Error()), Scope: r.Scope}
+			return &Approval{ID: r.ID, Call: r.Call, At: micro(time.Now()), Status: "denied", By: byService, Reason: text(why.Error()), Scope: r.Scope}
 		}
 	case *Change:
-		return &Note{At: micro(time.Now()), What: "recorded late", Detail: long(fmt.Sprintf(
+		return &Note{At: micro(time.Now()), What: noteLate, Detail: long(fmt.Sprintf(
 			"the change %q of %q by %s is on record, and whoever made it was told that it is not: it was not made, unless it takes rights away", r.What, r.Target, r.Who))}
 	}
 	return nil

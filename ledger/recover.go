@@ -64,7 +64,7 @@ func (l *Ledger) unanswered(ctx context.Context, now time.Time) (map[durward.Cal
 		for _, q := range questions {
 			parked[q.Call] = true
 			records = append(records, &Approval{
-				ID: q.ID, Call: q.Call, At: now, Status: "denied", By: "durward", Reason: "the gateway ended before anybody answered", Scope: q.Scope,
+				ID: q.ID, Call: q.Call, At: now, Status: "denied", By: byService, Reason: "the gateway ended before anybody answered", Scope: q.Scope,
 			})
 		}
 		if err := l.writeNow(ctx, records); err != nil {

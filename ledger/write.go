@@ -199,7 +199,7 @@ func (l *Ledger) settle(ctx context.Context, g *group) error {
 func (l *Ledger) refuse(g *group, err error) (left *group) {
 	left = newGroup(0)
 	for _, r := range g.records {
-		if r.Kind() == KindOutcome {
+		if stays(r) {
 			left.records = append(left.records, r)
 		}
 	}
@@ -221,6 +221,21 @@ func (l *Ledger) refuse(g *group, err error) (left *group) {
 	close(g.over)
 	// An empty group is kept too: the next attempt finds out that the fault is over.
 	return left
+}
+
+// stays reports whether a record waits for a store that takes nothing: those of which
+// nobody is told that they are not there, see undo, and outcomes.
+func stays(r Record) bool {
+	switch r := r.(type) {
+	case *Outcome:
+		return true
+	case *Approval:
+		return r.Status == "denied" && r.By == byService
+	case *Note:
+		return r.What == noteLate
+	default:
+		return false
+	}
 }
 
 // finish writes what waits when the ledger is closed.
