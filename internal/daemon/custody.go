@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"durward"
 	"durward/client"
@@ -190,7 +191,7 @@ func (c *custody) Follow(_ context.Context, f client.CallFilter, after string) (
 	if err != nil {
 		return nil, err
 	}
-	filter, err := ledgerapi.CallFilter(&f, now())
+	filter, err := ledgerapi.CallFilter(&f, time.Now())
 	if err != nil {
 		return nil, err
 	}

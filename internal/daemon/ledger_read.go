@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"io"
+	"time"
 
 	"durward"
 	"durward/client"
@@ -23,7 +24,7 @@ func (r *readings) Calls(ctx context.Context, f client.CallFilter) (*client.Call
 	if err != nil {
 		return nil, err
 	}
-	filter, err := ledgerapi.CallFilter(&f, now())
+	filter, err := ledgerapi.CallFilter(&f, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (r *readings) Timeline(ctx context.Context, f client.TimelineFilter) (*clie
 	if err != nil {
 		return nil, err
 	}
-	filter, err := ledgerapi.TimelineFilter(&f, now())
+	filter, err := ledgerapi.TimelineFilter(&f, time.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (r *readings) Stats(ctx context.Context, f client.CallFilter) (*client.Call
 	if err != nil {
 		return nil, err
 	}
-	filter, err := ledgerapi.CallFilter(&f, now())
+	filter, err := ledgerapi.CallFilter(&f, time.Now())
 	if err != nil {
 		return nil, err
 	}

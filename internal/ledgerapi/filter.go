@@ -13,6 +13,7 @@ import (
 )
 
 // CallFilter reads a filter; what cannot be read is an error, so that none is overlooked.
+// A date is one where now is.
 func CallFilter(f *client.CallFilter, now time.Time) (ledger.Filter, error) {
 	out := ledger.Filter{
 		Principal: f.Principal, Session: durward.SessionID(f.Session), Server: f.Server, Tool: f.Tool, Method: f.Method,
