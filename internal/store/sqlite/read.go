@@ -245,7 +245,10 @@ func checkReadable(c *conn, path string) error {
 		return durward.Errorf(durward.Invalid, "ledger", "%s is no ledger of Durward", path)
 	}
 	have, ok, err := c.number("SELECT max(version_id) FROM goose_db_version WHERE is_applied")
-	if err != nil || !ok {
+	if err == nil && !ok {
+		err = errors.New("it does not say which schema it has")
+	}
+	if err != nil {
 		return durward.Errorf(durward.Invalid, "ledger", "%s is a ledger that was not finished: %w; start the service on it first", path, err)
 	}
 	if have > schemaVersion {

@@ -468,6 +468,19 @@ func TestAClosedReaderAnswersNothing(t *testing.T) {
 	kind(t, err, durward.Unavailable, "stopping")
 }
 
+// Whatever of its schema a file does not say, what is said of it is a sentence.
+func TestALedgerThatWasNotFinishedIsNotRead(t *testing.T) {
+	for _, change := range []string{"DELETE FROM goose_db_version", "UPDATE goose_db_version SET is_applied = 0"} {
+		b := newBook(t)
+		if err := b.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		changeSome(t, b.path, change)
+		_, err := sqlite.OpenReader(t.Context(), b.path)
+		kind(t, err, durward.Invalid, "was not finished: it does not say which schema it has; start")
+	}
+}
+
 // Between two pages a reader holds nothing, so that the write-ahead log can be copied
 // into the file and begun anew.
 func TestReadersDoNotKeepTheLogFromBeingCopied(t *testing.T) {
