@@ -111,13 +111,13 @@ func (b *bodies) stored(done []Body) {
 }
 
 // bounded returns the bodies of the records that wait for a store which takes
-// nothing, as far as memory is set aside for them. Records whose body is given up
-// name it no more: what a record names can be shown.
+// nothing, as far as memory is set aside for them. In place of records whose body is
+// given up are others that do not name it: what a record names can be shown.
 func (b *bodies) bounded(all []Body, records []Record) []Body {
-	wanted := map[Digest][]*Outcome{}
-	for _, r := range records {
-		if o, ok := r.(*Outcome); ok && o.Body != (Digest{}) {
-			wanted[o.Body] = append(wanted[o.Body], o)
+	wanted := map[Digest][]int{} // indices of outcomes
+	for i, r := range records {
+		if d := bodyOf(r); d != (Digest{}) {
+			wanted[d] = append(wanted[d], i)
 		}
 	}
 	var kept []Body
@@ -133,8 +133,11 @@ func (b *bodies) bounded(all []Body, records []Record) []Body {
 			kept = append(kept, all[i])
 			continue
 		}
-		for _, o := range outcomes {
-			o.Body = Digest{}
+		for _, n := range outcomes {
+			if o, ok := records[n].(*Outcome); ok { // the store may have it as it is
+				bare := *o
+				bare.Body, records[n] = Digest{}, &bare
+			}
 		}
 	}
 	return kept

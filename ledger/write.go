@@ -177,11 +177,17 @@ func (l *Ledger) settle(ctx context.Context, g *group) error {
 	if l.doubtful = nil; head != b.Link {
 		return nil
 	}
-	written := make(map[Record]bool, len(b.Records))
+	written, ended := make(map[Record]bool, len(b.Records)), map[durward.CallID]bool{}
 	for _, r := range b.Records {
 		written[r] = true
+		if o, ok := r.(*Outcome); ok { // it may wait without its body, see bounded
+			ended[o.Call] = true
+		}
 	}
-	g.records = slices.DeleteFunc(g.records, func(r Record) bool { return written[r] })
+	g.records = slices.DeleteFunc(g.records, func(r Record) bool {
+		o, ok := r.(*Outcome)
+		return written[r] || ok && ended[o.Call]
+	})
 	why := errors.New("the ledger could not say whether the call was recorded, so it was not made")
 	for _, r := range b.Records {
 		if undone := undo(r, durward.StatusError, why); undone != nil {

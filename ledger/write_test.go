@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -195,6 +197,84 @@ func TestBodiesOfCallsThatAreTakenBackAreNotKept(t *testing.T) {
 			t.Errorf("%d intents, %d outcomes, %d bodies", len(intents), len(outcomes), len(kept))
 		}
 	})
+}
+
+// blind is a store that commits a batch, and then can say nothing for a while.
+type blind struct {
+	door
+	commits, says bool
+}
+
+func (b *blind) Write(ctx context.Context, batch *ledger.Batch) error {
+	if b.says {
+		return b.door.Write(ctx, batch)
+	}
+	if b.commits {
+		b.commits = false
+		_ = b.door.Write(ctx, batch) // it does not fail
+	}
+	return errFull
+}
+
+func (b *blind) Head(ctx context.Context) (ledger.Link, error) {
+	if !b.says {
+		return ledger.Link{}, errFull
+	}
+	return b.door.Head(ctx)
+}
+
+// While a store takes nothing, large results do not fill the memory. Records without
+// their bodies do not name them, and none is changed that the store may have already.
+func TestBodiesThatWaitAreBounded(t *testing.T) {
+	for _, commits := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &blind{says: true}
+			l, err := ledger.Open(t.Context(), ledger.Options{Store: b, Bodies: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var calls []*durward.Call
+			for range 8 {
+				c := aCall()
+				if err := l.Intent(t.Context(), c, durward.Decision{}); err != nil {
+					t.Fatal(err)
+				}
+				calls = append(calls, c)
+			}
+			b.says, b.commits = false, commits
+			dice := rand.NewChaCha8([32]byte{})
+			for _, c := range calls {
+				o := ended(c)
+				o.Result = make([]byte, ledger.BodyMost-1)
+				_, _ = dice.Read(o.Result)
+				l.Outcome(t.Context(), c, o)
+			}
+			time.Sleep(time.Minute)
+			b.says = true
+			time.Sleep(time.Minute)
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			passed := map[durward.CallID]bool{}
+			for _, c := range calls {
+				passed[c.ID] = true
+			}
+			checkShelf(t, &b.shelf, passed)
+			named := 0
+			for _, o := range of[*ledger.Outcome](&b.door) {
+				if o.Body == (ledger.Digest{}) {
+					continue
+				}
+				named++
+				if !slices.ContainsFunc(b.bodies, func(have ledger.Body) bool { return have.Digest == o.Body }) {
+					t.Errorf("commits %v: a body that is named is not there", commits)
+				}
+			}
+			if want := map[bool]int{false: 6, true: 8}[commits]; named != want {
+				t.Errorf("commits %v: %d bodies are named, want %d", commits, named, want)
+			}
+		})
+	}
 }
 
 // What rules say of calls that are refused does not fill the memory while the store
