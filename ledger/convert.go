@@ -21,14 +21,14 @@ func (l *Ledger) intent(c *durward.Call, d durward.Decision) (*Intent, *Body) {
 	i := &Intent{
 		ID: text(c.ID), Session: text(c.Caller.Session), Parent: text(c.Parent), TraceID: c.Trace.TraceID, SpanID: c.Trace.SpanID, At: micro(c.Received),
 		Principal: text(c.Caller.Principal), Entrance: text(c.Caller.Entrance), Process: text(c.Caller.Process),
-		Client: c.Caller.Client, Route: text(c.Route.String()), Era: text(c.Era), Origin: originOf(c), Transport: text(c.Transport),
+		Client: c.Caller.Client, Route: c.Route.String(), Era: text(c.Era), Origin: originOf(c), Transport: text(c.Transport),
 		Server: text(c.Server), Method: c.Method, Tool: c.Name, FullName: c.FullName, RequestID: string(c.RequestID), Risk: c.Risk,
 		Action: d.Action, Rule: text(d.Rule), Layer: text(d.Layer), Reason: d.Reason, BytesIn: len(c.Params), Preview: preview,
 	}
 	if body != nil {
 		i.Body = body.Digest
 	}
-	l.hide(&i.Method, &i.Tool, &i.FullName, &i.RequestID, &i.Client.Name, &i.Client.Version, &i.Reason)
+	l.hide(&i.Method, &i.Tool, &i.FullName, &i.RequestID, &i.Client.Name, &i.Client.Version, &i.Route, &i.Reason)
 	return i, body
 }
 

@@ -26,6 +26,7 @@ func TestNothingIsRecordedWithASecretInIt(t *testing.T) {
 	c := &durward.Call{
 		ID: durward.NewCallID(), Received: time.Now(), Method: secret, Name: long, FullName: "x" + secret, RequestID: []byte(`"` + secret + `"`),
 		Params: []byte(`{"x":"` + secret + long + `"}`), Caller: durward.Caller{Client: durward.ClientInfo{Name: secret, Version: secret}},
+		Route: durward.Route{Kind: durward.RouteServer, Name: secret},
 	}
 	if err := l.Intent(t.Context(), c, durward.Decision{Reason: secret}); err != nil {
 		t.Fatal(err)
@@ -33,8 +34,8 @@ func TestNothingIsRecordedWithASecretInIt(t *testing.T) {
 	l.Outcome(t.Context(), c, durward.Outcome{Error: []byte(long), Finished: time.Now()})
 	client := durward.ClientInfo{Name: secret, Version: long}
 	for _, r := range []ledger.Record{
-		&ledger.SessionStart{ID: "s", Client: client}, &ledger.SessionEnd{ID: "s", Reason: secret}, &ledger.Decision{Call: c.ID, Detail: secret},
-		&ledger.Approval{ID: "a", Call: c.ID, Reason: secret}, &ledger.Change{Target: secret, Detail: secret},
+		&ledger.SessionStart{ID: "s", Client: client, Route: "/servers/" + secret + "/mcp"}, &ledger.SessionEnd{ID: "s", Reason: secret}, &ledger.Decision{Call: c.ID, Detail: secret},
+		&ledger.Approval{ID: "a", Call: c.ID, Reason: secret, By: "the client " + secret + " of ann"}, &ledger.Change{Target: secret, Detail: secret},
 		&ledger.Flow{Host: secret, Path: "/" + secret}, &ledger.Event{Detail: secret}, &ledger.Event{What: secret}, &ledger.Note{Detail: secret},
 	} {
 		if err := l.Append(t.Context(), r); err != nil {

@@ -7,9 +7,9 @@ func (l *Ledger) normal(r Record) Record {
 	case *SessionStart:
 		c := *r
 		c.ID, c.At = text(c.ID), micro(c.At)
-		c.Principal, c.Entrance, c.Process, c.Route, c.Era = text(c.Principal), text(c.Entrance), text(c.Process), text(c.Route), text(c.Era)
+		c.Principal, c.Entrance, c.Process, c.Era = text(c.Principal), text(c.Entrance), text(c.Process), text(c.Era)
 		c.Sandbox, c.Policy = text(c.Sandbox), text(c.Policy)
-		l.hide(&c.Client.Name, &c.Client.Version)
+		l.hide(&c.Client.Name, &c.Client.Version, &c.Route)
 		return &c
 	case *SessionEnd:
 		c := *r
@@ -25,8 +25,8 @@ func (l *Ledger) normal(r Record) Record {
 	case *Approval:
 		c := *r
 		c.ID, c.Call, c.At = text(c.ID), text(c.Call), micro(c.At)
-		c.Status, c.By, c.Scope = text(c.Status), text(c.By), text(c.Scope)
-		l.hide(&c.Reason)
+		c.Status, c.Scope = text(c.Status), text(c.Scope)
+		l.hide(&c.By, &c.Reason) // who answers may be a client, by the name that it gives itself
 		return &c
 	case *Change:
 		c := *r
