@@ -99,3 +99,6 @@ func (j *Journal) Ends() [2]int64 {
 	defer j.mu.Unlock()
 	return [2]int64{j.files[0].end, j.files[1].end}
 }
+
+// EmptyAt sets emptyAt.
+func (s *Sizes) EmptyAt(n int64) { s.emptyAt = n }

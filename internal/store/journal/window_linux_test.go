@@ -95,3 +95,23 @@ func TestRemovedWhileItIsEmptied(t *testing.T) {
 	must(t, <-written)
 	k.survives()
 }
+
+// A file that is cut short and then emptied is as empty as any.
+func TestCutShortAndEmptied(t *testing.T) {
+	sizes := journal.SmallSizes()
+	sizes.Never()
+	sizes.EmptyAt(512)
+	sizes.TurnAt(1 << 20)
+	sizes.Window(1 << 16)
+	k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
+	for k.j.Ends()[0] < 8192 {
+		must(t, k.write(strings.Repeat("x", 3000))) // few enough to be taken at once
+	}
+	must(t, os.Truncate(journal.Names(k.opt.Path)[0], 4096))
+	must(t, k.j.Flush(t.Context()))
+	k.fill(3)
+	k.survives()
+	if log := k.log.String(); strings.Contains(log, "ERROR") || strings.Contains(log, "cut short") { // it is not any more when somebody looks
+		t.Error(log)
+	}
+}
