@@ -21,10 +21,10 @@ type LedgerState struct {
 // when somebody reads them, by several goroutines, and must not take long.
 func (t *Telemetry) WatchLedger(ask func() LedgerState) { t.ledgerState.Store(&ask) }
 
-// Measured returns the store of a ledger with its transactions measured.
+// Measured returns the store of a ledger with what it writes measured.
 func (t *Telemetry) Measured(s ledger.Store) ledger.Store { return measured{Store: s, meter: t.ledger} }
 
-// ledgerMeter measures transactions.
+// ledgerMeter measures batches.
 type ledgerMeter struct {
 	commit, batch *prometheus.HistogramVec
 	records       *prometheus.CounterVec

@@ -164,10 +164,10 @@ func ledgerMetrics() []metric {
 	short := []float64{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5}
 	return []metric{
 		{nameLedgerWait, "durward.ledger.wait", "s", histogram, "How long requests waited until their intent was committed.", nil, short},
-		{nameLedgerCommit, "durward.ledger.commit.duration", "s", histogram, "Duration of the transactions of the ledger.", nil, short},
-		{nameLedgerBatch, "durward.ledger.commit.records", "{record}", histogram, "Records in one transaction.", nil, []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
+		{nameLedgerCommit, "durward.ledger.commit.duration", "s", histogram, "How long the ledger took to write a batch of records down: into its journal, from which the database takes it a moment later.", nil, short},
+		{nameLedgerBatch, "durward.ledger.commit.records", "{record}", histogram, "Records in one batch.", nil, []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
 		{nameLedgerRecords, "durward.ledger.records", "{record}", counter, "Records that were committed since the service started.", []string{labelKind}, nil},
-		{nameLedgerFailures, "durward.ledger.commit.failures", "{transaction}", counter, "Transactions that failed.", nil, nil},
+		{nameLedgerFailures, "durward.ledger.commit.failures", "{batch}", counter, "Batches that the ledger could not write down.", nil, nil},
 		{nameLedgerQueue, "durward.ledger.queue", "{record}", gauge, "Records that wait to be committed.", nil, nil},
 		{nameLedgerFailing, "durward.ledger.failing", "1", gauge, "1 while the ledger takes nothing, so that calls are refused.", nil, nil},
 		{nameLedgerSize, "durward.ledger.size", "By", gauge, "Bytes that the ledger takes on disk.", nil, nil},
