@@ -29,7 +29,7 @@ const (
 // has would be lost when its file is put back.
 func checkLog(path string) error {
 	if log, err := os.Lstat(path + walSuffix); err != nil || log.Size() == 0 {
-		return nil
+		return nil //nolint:nilerr // who opens it says what is wrong with it
 	}
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
@@ -37,7 +37,7 @@ func checkLog(path string) error {
 			"%s is gone, but its write-ahead log is there, with records in it; put that file back, or move %s%s away to begin a new ledger", path, path, walSuffix)
 	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil // who opens it says what is wrong with it
+		return nil //nolint:nilerr // the same
 	}
 	f, err := os.Open(path)
 	if err != nil {

@@ -211,7 +211,7 @@ func (d *DB) pruneSomeNames(ctx context.Context, table string, at, of, first int
 		if err := d.used.write(d.conn, d.next-1); err != nil {
 			return err
 		}
-		more := false
+		var more bool
 		if upto, more, err = d.conn.number("SELECT id FROM "+table+" WHERE id > ? AND id < ? ORDER BY id LIMIT 1 OFFSET ?", at, of, int64(pruneRecords-1)); err != nil {
 			return err
 		}
