@@ -76,15 +76,16 @@ type Checkpoints struct {
 	removing sync.Mutex // makes removals take turns, and guards whole; never taken while mu is held
 	whole    bool       // what is on record as removed is: no removal is unfinished
 
-	mu      sync.Mutex // guards all below
-	key     *instanceKey
-	items   []item
-	size    int64      // of the file as it was left; -1: it must be written anew
-	anchor  Checkpoint // the last entry that tells where the chain was
-	pinned  [32]byte   // hash of the last entry that is never thinned out
-	gone    removed
-	thinned int // items after the file was thinned out last
-	closed  bool
+	mu        sync.Mutex // guards all below
+	key       *instanceKey
+	installed bool // it has its place
+	items     []item
+	size      int64      // of the file as it was left; -1: it must be written anew
+	anchor    Checkpoint // the last entry that tells where the chain was
+	pinned    [32]byte   // hash of the last entry that is never thinned out
+	gone      removed
+	thinned   int // items after the file was thinned out last
+	closed    bool
 }
 
 // OpenCheckpoints opens the checkpoint file, and makes key and file if there are
@@ -102,7 +103,7 @@ func OpenCheckpoints(ctx context.Context, opt CheckpointsOptions) (_ *Checkpoint
 	if err != nil {
 		return nil, durward.Errorf(durward.KindOf(err), checkpointOp, "%w", err)
 	}
-	c := &Checkpoints{opt: opt, unlock: unlock}
+	c := &Checkpoints{opt: opt, unlock: unlock, installed: true}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, unlock())

@@ -81,6 +81,36 @@ func TestTheKeyWasRotatedOften(t *testing.T) {
 	o.want(o.verify(), ledger.VerdictOK)
 }
 
+// A rotation that could not be brought to its end is, before the next begins: nobody is
+// left with a key that was rotated away.
+func TestARotationThatFailsIsFinishedByTheNext(t *testing.T) {
+	o := newOffice(t)
+	o.fill(1)
+	pub := read(t, ledger.VerifiersPath(o.key()))
+	o.must(os.Remove(ledger.VerifiersPath(o.key())))
+	o.must(os.Mkdir(ledger.VerifiersPath(o.key()), 0o700))
+	if _, err := o.check.RotateKey(t.Context()); err == nil {
+		t.Fatal("it was rotated, and nobody can verify it")
+	}
+	inUse := o.check.Verifier()
+	o.must(os.Remove(ledger.VerifiersPath(o.key())))
+	write(t, ledger.VerifiersPath(o.key()), pub)
+	file := read(t, o.path())
+	o.must(os.Remove(o.path()))
+	o.must(os.Mkdir(o.path(), 0o700))
+	if _, err := o.check.RotateKey(t.Context()); err == nil {
+		t.Fatal("it was rotated, and that is not on record")
+	}
+	o.must(os.Remove(o.path()))
+	write(t, o.path(), file)
+	o.restart()
+	if o.check.Verifier() != inUse {
+		t.Error("another key is in use")
+	}
+	o.fill(1)
+	o.want(o.verify(), ledger.VerdictOK)
+}
+
 // Whenever a crash interrupts a rotation, there is one key afterwards, and the
 // ledger can be verified.
 func TestARotationIsInterrupted(t *testing.T) {

@@ -208,6 +208,11 @@ func (c *Checkpoints) RotateKey(ctx context.Context) (verifier string, err error
 	if old != c.key.verifier {
 		return "", durward.Errorf(durward.Conflict, keyOp, "somebody else rotated the key meanwhile")
 	}
+	if !c.installed { // where the next key goes is the only copy of this one
+		if err := c.install(); err != nil {
+			return "", err
+		}
+	}
 	if err := private.Replace(nextKeyPath(c.opt.Key), []byte(next.text+"\n")); err != nil {
 		return "", durward.Errorf(durward.KindOf(err), keyOp, "%w", err)
 	}
@@ -216,5 +221,12 @@ func (c *Checkpoints) RotateKey(ctx context.Context) (verifier string, err error
 		return "", err
 	}
 	c.key = next
-	return next.verifier, installNext(c.opt.Key, next)
+	return next.verifier, c.install()
+}
+
+// install puts the key in use in the place of the one before it. mu is held.
+func (c *Checkpoints) install() error {
+	err := installNext(c.opt.Key, c.key)
+	c.installed = err == nil
+	return err
 }

@@ -54,7 +54,7 @@ const (
 // Verify checks that the ledger is what was written: every link follows the one
 // before it and covers the records that are there, every checkpoint and truncation
 // of a known key agrees, every body that is named is there and is what its digest
-// says, and outcomes belong to intents. It reads everything once, needs 16 bytes of
+// says, and outcomes belong to intents. It reads everything once, needs some 60 bytes of
 // memory a body, and can run while the ledger is written, in this or in another
 // process. An error says that the check could not be made (ctx ended, wrong
 // verifiers); what the check found, a store that cannot be read included, is in the
