@@ -43,9 +43,9 @@ func (r *Reader) Inspect(ctx context.Context, found func(where, what string), pr
 }
 
 func inspect(ctx context.Context, c *conn, path string, found func(where, what string), progress func(done, of int64)) error {
-	version, _, err := c.number("SELECT max(version_id) FROM goose_db_version WHERE is_applied")
-	if err != nil {
-		return explain(path, err)
+	version, ok, err := c.number("SELECT max(version_id) FROM goose_db_version WHERE is_applied")
+	if err != nil || !ok { // that it does not say is found below
+		version = schemaVersion
 	}
 	want, err := freshSchema(ctx, version)
 	if err != nil {

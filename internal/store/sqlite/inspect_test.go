@@ -55,3 +55,15 @@ func TestInspectsNamesWithQuotes(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 }
+
+// That a file does not say its version any more is damage, and not the end of the check.
+func TestInspectsWhatSaysNoVersion(t *testing.T) {
+	h := newHand(t, filepath.Join(t.TempDir(), "ledger.db"))
+	h.fill(3)
+	script(t, h.db.Path(), "DROP TABLE goose_db_version")
+	var all []string
+	must(t, h.db.Inspect(t.Context(), func(where, what string) { all = append(all, where+": "+what) }, func(int64, int64) {}))
+	if !slices.Equal(all, []string{"table goose_db_version: it is missing"}) {
+		t.Errorf("%q", all)
+	}
+}
