@@ -96,23 +96,34 @@ func errQuestionRefused() error {
 // returns are the questions as they may be put; nil: as they are.
 func (g *Gateway) admitAll(ctx context.Context, p *passage, questions []byte) ([]byte, error) {
 	var edits []wire.Edit
+	var admitted []durward.Call
 	for _, at := range wire.Members(questions) {
 		asked := at.Of(questions)
 		method, _ := wire.Unquote(wire.Get(asked, "method"))
 		params := wire.Lookup(asked, "params")
 		q := questionOf(&p.call, method, params.Of(asked))
 		if err := g.admit(ctx, &q); err != nil {
+			g.put(ctx, admitted, durward.Outcome{Status: durward.StatusRefused, Error: wire.ErrorObject(err)}) // with it the others
 			return nil, err
 		}
+		admitted = append(admitted, q)
 		if with := q.Params; params.Present() && !bytes.Equal(with, params.Of(asked)) {
 			edits = append(edits, wire.Edit{At: at, With: wire.Splice(nil, asked, wire.Edit{At: params, With: with})})
 		}
-		g.recorder.Outcome(ctx, &q, durward.Outcome{Status: durward.StatusInput, Attempts: 1, Finished: time.Now()})
 	}
+	g.put(ctx, admitted, durward.Outcome{Status: durward.StatusInput, Attempts: 1})
 	if edits == nil {
 		return nil, nil
 	}
 	return wire.Splice(nil, questions, edits...), nil
+}
+
+// put has recorded what came of questions that policy let pass.
+func (g *Gateway) put(ctx context.Context, questions []durward.Call, o durward.Outcome) {
+	o.Finished = time.Now()
+	for i := range questions {
+		g.recorder.Outcome(ctx, &questions[i], o)
+	}
 }
 
 // isObject reports whether raw is a JSON object.

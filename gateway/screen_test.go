@@ -250,6 +250,41 @@ func TestQuestionsOfServersAreRewritten(t *testing.T) {
 	}
 }
 
+// choosy refuses one question of several.
+type choosy struct{ noSampling }
+
+func (*choosy) Decide(_ context.Context, c *durward.Call) (durward.Decision, error) {
+	if c.Method == wire.MethodElicit && strings.Contains(string(c.Params), "question 2") {
+		return durward.Decision{Action: durward.Block, Rule: "no-second", Cause: "rule"}, nil
+	}
+	return durward.Decision{}, nil
+}
+
+// Of questions that come together none is put when one is refused, and none is recorded
+// as one that was.
+func TestQuestionsThatAreNotPutAreNotRecordedAsPut(t *testing.T) {
+	d := new(choosy)
+	_, modern := modernServer(t, "m")
+	g := start(t, gateway.Options{Servers: []durward.Server{modern}, Decider: d, Recorder: d})
+	g.await(t, "m", isReady)
+	c := g.asking(t, true, "/mcp")
+	d.of("")
+	a, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"m__interview","arguments":`+arguments("me", 1, 3, "form")+`}`,
+		func(rawclient.Question) string { t.Error("the client was asked"); return `{"action":"cancel"}` })
+	if err != nil || a.Code() != wire.CodeRefused {
+		t.Fatalf("%v %s", err, a.Body)
+	}
+	rows := d.of(wire.MethodElicit)
+	if len(rows) == 0 {
+		t.Fatal("nothing was written down")
+	}
+	for _, r := range rows {
+		if r.outcome != durward.StatusRefused {
+			t.Errorf("%s ended %q", r.call.Params, r.outcome)
+		}
+	}
+}
+
 // cautious keeps no query of a URI.
 type cautious struct {
 	noSampling
