@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"durward"
@@ -52,36 +53,30 @@ func (r *Reader) Past(ctx context.Context, since time.Time, rules []string, f fu
 }
 
 // decisionSince returns a seq from which on all decisions stand that were taken since
-// then: they are in the order of time, but for what clocks and many callers do to it.
-func (v *view) decisionSince(since time.Time) (int64, error) {
-	const slack = time.Minute
-	before := since.Add(-slack).UnixMicro()
-	low, err := v.number("SELECT min(seq) FROM decisions")
+// then. That clocks go back does not matter: what is known of a segment is the latest time
+// in it and all before it.
+func (v *view) decisionSince(since time.Time) (from int64, err error) {
+	spans, err := v.spans(streamDecisions)
 	if err != nil {
 		return 0, err
 	}
-	high, err := v.number("SELECT max(seq) FROM decisions")
-	if err != nil {
-		return 0, err
-	}
-	for low < high {
-		middle := low + (high-low)/2
-		seq, at := int64(0), int64(0)
-		err := v.each("SELECT seq, at FROM decisions WHERE seq >= ? ORDER BY seq LIMIT 1", func(row []value) error {
-			seq, _ = row[0].(int64)
-			at, _ = row[1].(int64)
-			return nil
-		}, middle)
+	defer func() { err = errors.Join(err, spans.close()) }()
+	for newest := true; ; newest = false {
+		if err := spans.next(); err != nil || spans.done {
+			return from, err
+		}
+		sp, err := readSpan(spans.first, spans.data)
 		if err != nil {
-			return 0, err
+			return 0, nil //nolint:nilerr // all of them are read: the records are not damaged
 		}
-		if at >= before || seq == 0 {
-			high = middle
-		} else {
-			low = seq + 1
+		if newest {
+			from = sp.last + 1 // what is in no segment is read
 		}
+		if sp.upto < since.UnixMicro() {
+			return from, nil
+		}
+		from = sp.first
 	}
-	return low, nil
 }
 
 // Changes calls f for each change of a kind since then, in the order in which they were

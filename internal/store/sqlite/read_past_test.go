@@ -58,6 +58,28 @@ func TestWhatMatchedInThePastIsReadWithItsCalls(t *testing.T) {
 	}
 }
 
+// A clock that goes back makes nobody forget what was done before: a budget that is
+// counted anew would be had twice.
+func TestAClockThatGoesBackMakesNothingBeForgotten(t *testing.T) {
+	b := newBook(t)
+	n := 0
+	b.calls(400, func(i *ledger.Intent, _ *ledger.Outcome) []ledger.Record {
+		n++
+		i.At = start.Add(time.Duration(n) * time.Minute)
+		if n > 100 { // two hours back, and on from there
+			i.At = start.Add(-2*time.Hour + time.Duration(n)*time.Second)
+		}
+		return []ledger.Record{&ledger.Decision{Call: i.ID, At: i.At, Rule: "budget"}}
+	})
+	for since, want := range map[time.Duration]int{50 * time.Minute: 51, 100 * time.Minute: 1, 101 * time.Minute: 0, -3 * time.Hour: 400, -2*time.Hour + 399*time.Second: 102} {
+		got := 0
+		_, err := b.reader().Past(t.Context(), start.Add(since), []string{"budget"}, func(*ledger.Past) error { got++; return nil })
+		if err != nil || got != want {
+			t.Errorf("since %s: %d, want %d: %v", since, got, want, err)
+		}
+	}
+}
+
 func TestWhatWasMadeIsTold(t *testing.T) {
 	for _, tt := range []struct {
 		status   durward.Status
