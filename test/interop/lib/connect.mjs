@@ -98,7 +98,7 @@ export class View {
   }
 
   call(tool, args, options) {
-    return this.client.callTool({ name: this.name(tool), arguments: args }, options);
+    return this.client.callTool({ name: this.name(tool), arguments: args }, { timeout: 85_000, ...options });
   }
 
   // progress calls a tool with a progress token of its own and returns the text
