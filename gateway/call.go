@@ -86,7 +86,7 @@ type passage struct {
 	refused  durward.Status   // how policy ended it; empty: it did not
 	recorded []byte           // what is written down in place of the result
 
-	renamed   bool // it is recorded with another name, without what is not to be kept
+	renamed   bool // what it is for is recorded without what is not to be kept, or not at all
 	concluded bool // its outcome was handed to the recorder
 
 	denied string // why no person let it pass: one of the causes

@@ -84,9 +84,8 @@ type Sent struct {
 // says is not to be kept is not.
 func (g *Gateway) intend(ctx context.Context, p *passage, d *durward.Decision) error {
 	g.matched(&p.call, d.Matches)
-	kept := recordable(&p.call, d)
-	p.renamed = kept.FullName != p.call.FullName
-	call := p.named(kept)
+	p.renamed = d.Recorded != nil && renamed(p.call.Params, d.Recorded) != nil
+	call := p.named(recordable(&p.call, d))
 	if g.observer == nil {
 		return g.recorder.Intent(ctx, call, *d)
 	}
@@ -108,12 +107,23 @@ func recordable(call *durward.Call, d *durward.Decision) *durward.Call {
 	}
 	kept := *call
 	kept.Params = d.Recorded
-	for _, path := range [...][]string{{"name"}, {"uri"}, {"ref", "name"}, {"ref", "uri"}} {
-		if name, ok := wire.Unquote(within(d.Recorded, path)); ok && !bytes.Equal(within(d.Recorded, path), within(call.Params, path)) {
+	for _, now := range renamed(call.Params, d.Recorded) {
+		if name, ok := wire.Unquote(now); ok {
 			kept.Name, kept.FullName = name, name
 		}
 	}
 	return &kept
+}
+
+// renamed returns what stands in place of the names and URIs in params that are recorded
+// otherwise, nil for one that is left out.
+func renamed(params, recorded []byte) (names [][]byte) {
+	for _, path := range [...][]string{{"name"}, {"uri"}, {"ref", "name"}, {"ref", "uri"}} {
+		if now := within(recorded, path); !bytes.Equal(now, within(params, path)) {
+			names = append(names, now)
+		}
+	}
+	return names
 }
 
 // within returns the value that a path of member names leads to.

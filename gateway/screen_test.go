@@ -302,6 +302,9 @@ func (*cautious) Decide(_ context.Context, c *durward.Call) (durward.Decision, e
 	if before, after, ok := strings.Cut(string(c.Params), "?token=hunter2"); ok {
 		return durward.Decision{Recorded: []byte(before + "?***" + after)}, nil
 	}
+	if strings.Contains(string(c.Params), "?opaque") {
+		return durward.Decision{Recorded: wire.Withheld(c.Params)}, nil
+	}
 	return durward.Decision{}, nil
 }
 
@@ -327,6 +330,10 @@ func TestNamesInTheRecordAreWithoutWhatIsNotKept(t *testing.T) {
 			}
 		}
 		d.of("")
+		do(t, c, wire.MethodToolsCall, `{"name":"what?opaque","arguments":{}}`)
+		if rows := d.of(wire.MethodToolsCall); len(rows) != 1 || rows[0].call.FullName != "" || strings.Contains(d.failure, "opaque") {
+			t.Errorf("%s: %+v, %s", era, rows, d.failure)
+		}
 		do(t, c, wire.MethodResourcesRead, `{"uri":"hostile://state"}`)
 		if rows := d.of(wire.MethodResourcesRead); len(rows) != 1 || rows[0].call.FullName != "hostile://state" {
 			t.Errorf("%s: %+v", era, rows)
