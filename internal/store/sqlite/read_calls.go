@@ -198,8 +198,9 @@ func (f *callsFrom) must(table, condition string, args ...value) {
 	f.args = append(f.args, args...)
 }
 
-// sql makes the query. Tables that nothing is wanted of are not read; the order of the
-// joins is fixed, so that only the rows between two seq are looked at:
+// sql makes the query, to be completed by bounded. Tables that nothing is wanted of are
+// not read; the order of the joins is fixed, so that only the rows between two seq are
+// looked at:
 //
 //	SEARCH i USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)
 //	SEARCH c USING INTEGER PRIMARY KEY (rowid=?)
@@ -207,7 +208,7 @@ func (f *callsFrom) must(table, condition string, args ...value) {
 //	SEARCH v USING INTEGER PRIMARY KEY (rowid=?)
 //	SEARCH o USING INDEX outcomes_call (call=?) LEFT-JOIN
 func (f *callsFrom) sql(columns string) string {
-	return "SELECT " + columns + " FROM intents i" + f.joins + " WHERE " + f.conditions + "i.seq > ? AND i.seq <= ?"
+	return "SELECT " + columns + " FROM intents i" + f.joins + " WHERE " + f.conditions
 }
 
 // conditions makes the part of a query for the same as the terms.

@@ -1,7 +1,5 @@
 package sqlite
 
-import "slices"
-
 // outcomes leaves the rows whose outcome matches, and those of which the segment does
 // not know it: these are doubtful.
 func (s *search) outcomes(sp span, rows, doubtful *set) error {
@@ -84,7 +82,7 @@ func orTerm(s *set, data []byte, value string, n int) error {
 
 // collect takes what is left of a segment's rows.
 func (s *search) collect(sp span, rows, doubtful *set) error {
-	if rows.count() <= fewOf(sp) {
+	if rows.count() <= fewOf(sp.rows) {
 		return s.collectFew(sp, rows, doubtful)
 	}
 	at, err := s.blob(keyOf(s.stream, fieldAt, 0, sp.first))
@@ -113,7 +111,7 @@ func (s *search) collect(sp span, rows, doubtful *set) error {
 // fewOf returns for how many rows of a segment it is cheaper to look at themselves than
 // to read the times of all: those are 24 KiB of a segment of calls, seven pages that
 // follow from each other, and the page that a row is on is read anyway when it is shown.
-func fewOf(sp span) int { return max(1, sp.rows/1024) }
+func fewOf(rows int) int { return max(1, rows/1024) }
 
 // collectFew is collect for few rows.
 func (s *search) collectFew(sp span, rows, doubtful *set) (err error) {
@@ -162,10 +160,11 @@ func (s *search) doubt(seq int64) (ok bool, err error) {
 	if s.stream == streamCalls {
 		return s.ended(seq)
 	}
-	err = s.each(s.tail, func([]value) error {
+	query, args := s.bounded(s.tail, s.from.args)
+	err = s.each(query, func([]value) error {
 		ok = true
 		return nil
-	}, append(slices.Clone(s.from.args), seq-1, seq)...)
+	}, append(args, seq-1, seq)...)
 	return ok, err
 }
 

@@ -25,8 +25,9 @@ type want struct {
 	status      string // of calls
 	minDuration int64  // of calls, microseconds
 
-	from callsFrom // of calls
-	tail string    // query of seq and at of rows that match and have ? < seq <= ?
+	from  callsFrom  // of calls
+	tail  string     // query of seq and at of rows that match, to be completed by bounded
+	known *termCalls // of the calls that rows of a timeline belong to
 }
 
 type wantTerm struct {

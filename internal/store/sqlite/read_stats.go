@@ -76,7 +76,7 @@ func (c *counter) run() (err error) {
 			last = sp.last
 		}
 		if tail {
-			if err := c.eachTail(c.from.sql(statsColumns), c.from.args, last, c.row); err != nil {
+			if err := c.eachTail(c.from.sql(statsColumns), "", c.from.args, last, c.row); err != nil {
 				return err
 			}
 		}

@@ -35,24 +35,41 @@ func (r *Reader) Timeline(ctx context.Context, f ledger.TimelineFilter) (ledger.
 	return page, err
 }
 
-// moments searches all tables and reads the newest of what was found.
-func (v *view) moments(wants []*want, limit int) (ledger.TimelinePage, error) {
-	type found struct {
-		point
-		stream
-	}
-	var all []found
+// shown is a row that a timeline shows.
+type shown struct {
+	point
+	stream
+}
+
+// newestMoments searches all tables for the newest rows that match, at most n. When
+// there are as many, what is older than all of them is not looked for in the next table.
+func (v *view) newestMoments(wants []*want, n int) ([]shown, error) {
+	var all []shown
+	var known termCalls
 	for _, w := range wants {
-		w.limit = limit + 1
+		w.limit, w.known = n, &known
+		if len(all) == n {
+			w.since = max(w.since, all[n-1].at)
+		}
 		points, err := v.search(w)
 		if err != nil {
-			return ledger.TimelinePage{}, err
+			return nil, err
 		}
 		for _, p := range points {
-			all = append(all, found{p, w.stream})
+			all = append(all, shown{p, w.stream})
 		}
+		slices.SortFunc(all, func(a, b shown) int { return b.compare(a.point) })
+		all = all[:min(len(all), n)]
 	}
-	slices.SortFunc(all, func(a, b found) int { return b.compare(a.point) })
+	return all, nil
+}
+
+// moments reads the newest of what is found.
+func (v *view) moments(wants []*want, limit int) (ledger.TimelinePage, error) {
+	all, err := v.newestMoments(wants, limit+1)
+	if err != nil {
+		return ledger.TimelinePage{}, err
+	}
 	var page ledger.TimelinePage
 	if len(all) > limit {
 		all = all[:limit]
@@ -180,16 +197,13 @@ func streamsOf(names []string) ([]layerStream, error) {
 	return out, nil
 }
 
-// tailOf makes the query for rows that are in no segment. Of what is joined only the
-// rows that belong to those between two seq are read:
+// tailOf makes the query for rows that are in no segment, to be completed by bounded. Of
+// what is joined only the rows that belong to those between two seq are read:
 //
 //	SEARCH x USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)
 //	SEARCH i USING INDEX intents_id (id=?)
 func tailOf(w *want) (query string, args []value) {
-	row := "x"
-	if w.stream == streamCalls {
-		row = "i"
-	}
+	row := aliasOf(w.stream)
 	query = "SELECT " + row + ".seq, " + row + ".at FROM " + tableOf(w.stream) + " " + row
 	columns := map[field]string{fieldTrace: "x.trace = ?", fieldSession: "x.session = ?", fieldSandbox: "x.sandbox = ?", fieldLayer: "x.layer = ?"}
 	if w.stream != streamEvents {
@@ -210,7 +224,7 @@ func tailOf(w *want) (query string, args []value) {
 			args = append(args, t.value)
 		}
 	}
-	return query + row + ".seq > ? AND " + row + ".seq <= ?", args
+	return query, args
 }
 
 // moment reads one row of a table other than intents.
