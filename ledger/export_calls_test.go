@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"durward"
@@ -203,6 +204,51 @@ func TestExportAsNDJSON(t *testing.T) {
 	out.Reset()
 	if err := ledger.ExportNDJSON(t.Context(), &out, d, ledger.ExportOptions{}); err != nil || strings.Contains(out.String(), "bodies") {
 		t.Error(err, out.String())
+	}
+}
+
+// rotten is a desk of which one body cannot be read to its end.
+type rotten struct {
+	*desk
+	body ledger.Digest
+}
+
+func (d rotten) Body(ctx context.Context, digest ledger.Digest) (io.ReadCloser, ledger.BodyInfo, error) {
+	content, info, err := d.desk.Body(ctx, digest)
+	if digest == d.body {
+		content = io.NopCloser(io.MultiReader(content, iotest.ErrReader(errors.New("its content is not what was recorded"))))
+	}
+	return content, info, err
+}
+
+// A body that is damaged is told as that, and keeps nothing else from being exported.
+func TestExportGoesOnBehindADamagedBody(t *testing.T) {
+	d := newDesk(3)
+	d.bodies[sum("one")], d.bodies[sum("two")] = "one", "two"
+	plain := d.story
+	d.story = func(n int) *ledger.Story {
+		s := plain(n)
+		s.Body = sum([]string{"one", "two", "one"}[n])
+		return s
+	}
+	var out bytes.Buffer
+	if err := ledger.ExportNDJSON(t.Context(), &out, rotten{d, sum("two")}, ledger.ExportOptions{Bodies: true}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(out.String(), "\n")
+	if len(lines) != 4 {
+		t.Fatalf("%q", lines)
+	}
+	for i, want := range []ledger.ExportedBody{{Original: 3, Text: "one"}, {Original: 3, Damaged: "its content is not what was recorded"}, {Original: 3, Text: "one"}} {
+		var call ledger.Exported
+		if err := json.Unmarshal([]byte(lines[i]), &call); err != nil || *call.Bodies.Request != want {
+			t.Errorf("%v %+v", err, call.Bodies)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := ledger.ExportNDJSON(ctx, io.Discard, rotten{d, sum("two")}, ledger.ExportOptions{Bodies: true}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }
 

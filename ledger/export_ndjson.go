@@ -118,6 +118,9 @@ type ExportedBody struct {
 	Text      string `json:"text,omitempty"`
 	Base64    string `json:"base64,omitempty"` // instead of Text when that is no UTF-8
 	Gone      bool   `json:"gone,omitempty"`   // it was removed for its age
+	// Damaged says why there is neither Text nor Base64: what is stored is not what was
+	// recorded. Verify names it, too; all others are exported.
+	Damaged string `json:"damaged,omitempty"`
 }
 
 // ExportNDJSON writes the calls that a filter chooses, newest first, one JSON
@@ -209,13 +212,15 @@ func exportBody(ctx context.Context, r Reader, d Digest) (_ *ExportedBody, err e
 	defer content.Close()
 	// What is kept of a body is never longer than it was, but for the marker.
 	data, err := io.ReadAll(io.LimitReader(content, int64(info.Original)+cutMarkerMost))
-	if err != nil {
-		return nil, exportError(ctx, err)
-	}
 	e := &ExportedBody{Original: info.Original, Truncated: info.Truncated}
-	if utf8.Valid(data) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, exportError(ctx, ctx.Err())
+	case err != nil:
+		e.Damaged = bare(err).Error()
+	case utf8.Valid(data):
 		e.Text = string(data)
-	} else {
+	default:
 		e.Base64 = base64.StdEncoding.EncodeToString(data)
 	}
 	return e, nil
