@@ -23,7 +23,7 @@ func TestNoStartWithoutTheLedger(t *testing.T) {
 		"corrupted":    {begin: corrupt, says: []string{"is damaged", "restore a backup"}, orderly: true},
 		"read-only":    {begin: readOnly, says: []string{"read-only"}},
 		"disk full":    {begin: fillLedger, says: []string{"full", "free some space"}},
-		"another file": {begin: otherFile, says: []string{"move the file away"}, orderly: true},
+		"another file": {begin: otherFile, says: []string{"put the right file back"}},
 		"for others":   {begin: forOthers, says: []string{"others may read it", "chmod 600"}},
 	} {
 		t.Run(name, func(t *testing.T) {
