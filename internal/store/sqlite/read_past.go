@@ -67,7 +67,7 @@ func (v *view) decisionSince(since time.Time) (from int64, err error) {
 		}
 		sp, err := readSpan(spans.first, spans.data)
 		if err != nil {
-			return 0, nil //nolint:nilerr // all of them are read: the records are not damaged
+			return 0, nil // all of them are read: the records are not damaged
 		}
 		if newest {
 			from = sp.last + 1 // what is in no segment is read
