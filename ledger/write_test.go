@@ -202,22 +202,21 @@ func TestBodiesOfCallsThatAreTakenBackAreNotKept(t *testing.T) {
 // blind is a store that commits a batch, and then can say nothing for a while.
 type blind struct {
 	door
-	commits, says bool
+	commits, says atomic.Bool
 }
 
 func (b *blind) Write(ctx context.Context, batch *ledger.Batch) error {
-	if b.says {
+	if b.says.Load() {
 		return b.door.Write(ctx, batch)
 	}
-	if b.commits {
-		b.commits = false
+	if b.commits.Swap(false) {
 		_ = b.door.Write(ctx, batch) // it does not fail
 	}
 	return errFull
 }
 
 func (b *blind) Head(ctx context.Context) (ledger.Link, error) {
-	if !b.says {
+	if !b.says.Load() {
 		return ledger.Link{}, errFull
 	}
 	return b.door.Head(ctx)
@@ -228,7 +227,8 @@ func (b *blind) Head(ctx context.Context) (ledger.Link, error) {
 func TestBodiesThatWaitAreBounded(t *testing.T) {
 	for _, commits := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			b := &blind{says: true}
+			b := &blind{}
+			b.says.Store(true)
 			l, err := ledger.Open(t.Context(), ledger.Options{Store: b, Bodies: true})
 			if err != nil {
 				t.Fatal(err)
@@ -241,7 +241,8 @@ func TestBodiesThatWaitAreBounded(t *testing.T) {
 				}
 				calls = append(calls, c)
 			}
-			b.says, b.commits = false, commits
+			b.says.Store(false)
+			b.commits.Store(commits)
 			dice := rand.NewChaCha8([32]byte{})
 			for _, c := range calls {
 				o := ended(c)
@@ -250,7 +251,7 @@ func TestBodiesThatWaitAreBounded(t *testing.T) {
 				l.Outcome(t.Context(), c, o)
 			}
 			time.Sleep(time.Minute)
-			b.says = true
+			b.says.Store(true)
 			time.Sleep(time.Minute)
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
