@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,11 +12,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"durward"
 	"durward/internal/exchange"
 	"durward/internal/wire"
-	"net"
-
-	"durward"
 )
 
 // withToken adds the bearer token to every request.

@@ -82,20 +82,6 @@ func (j *Journal) take() {
 	j.tend()
 }
 
-// tend makes files anew where that is needed. Whoever writes now does it where the
-// directory tells.
-func (j *Journal) tend() {
-	if !j.writing.TryLock() {
-		return
-	}
-	defer j.writing.Unlock()
-	err := j.mend()
-	if err != nil && !j.broken { // it is tried again
-		j.opt.Log.Error("a file of the ledger's journal was removed or cut short, and cannot be made anew yet", "error", err)
-	}
-	j.broken = err != nil
-}
-
 // next returns what the next transaction takes. mu is held.
 func (j *Journal) next() (batches []*ledger.Batch, records, bytes int) {
 	for i := range j.queue {
