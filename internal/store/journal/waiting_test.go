@@ -2,11 +2,8 @@ package journal_test
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -251,15 +248,23 @@ func TestCloseWhileOthersWait(t *testing.T) {
 	}
 }
 
+// roomless returns a journal in which a batch waits for a store that takes its time: the
+// next one waits for room, until end is called.
+func roomless(t *testing.T) (k *keeper, end func()) {
+	t.Helper()
+	sizes := journal.SmallSizes()
+	sizes.WaitMost(1)
+	k = newKeeper(t, t.TempDir(), journal.WithSizes(journal.Options{}, sizes))
+	end = k.store.block()
+	must(t, k.write("x"))
+	return k, end
+}
+
 // A context that ends while Write waits for room ends the waiting, and what was refused
 // is nowhere.
 func TestWriteThatIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sizes := journal.SmallSizes()
-		sizes.WaitMost(1)
-		k := newKeeper(t, t.TempDir(), journal.WithSizes(journal.Options{}, sizes))
-		end := k.store.block()
-		must(t, k.write("x"))
+		k, end := roomless(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		b := k.next("y")
@@ -367,37 +372,6 @@ func TestCallsThatDoNotFit(t *testing.T) {
 	k.holds()
 }
 
-// A file that is removed, and made anew, while the other is to be emptied gets its turn
-// at once. The other is not emptied then, if the store lacks something of it.
-func TestTurnWhileTheOtherIsToBeEmptied(t *testing.T) {
-	sizes := journal.SmallSizes()
-	sizes.Never()
-	k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
-	for k.j.Ends()[1] < 2<<10 {
-		k.fill(1)
-	}
-	syncs, goOn := make(chan struct{}), make(chan struct{})
-	var begun atomic.Bool
-	k.store.syncing = func() {
-		if begun.CompareAndSwap(false, true) {
-			close(syncs)
-			<-goOn
-		}
-	}
-	var flush sync.WaitGroup
-	flush.Go(func() { _ = k.j.Flush(t.Context()) })
-	<-syncs // the first file is to be emptied
-	must(t, os.Remove(journal.Names(k.opt.Path)[0]))
-	k.fill(3) // into the second, and then the first
-	k.store.set(refuses)
-	close(goOn)
-	k.j.Kill()
-	flush.Wait()
-	k.reopen()
-	k.holds()
-	must(t, k.j.Close())
-}
-
 // Whoever wrote a batch may use it for another: what was accepted stays what it was.
 func TestBatchesAreOfWhoWritesThem(t *testing.T) {
 	k := newKeeper(t, smallDir(t), slow())
@@ -407,139 +381,4 @@ func TestBatchesAreOfWhoWritesThem(t *testing.T) {
 	*b = ledger.Batch{}
 	must(t, k.j.Close())
 	k.holds()
-}
-
-// While the store is not where it was, nor are the files: what is there now is another's.
-func TestFilesBesideAnotherStore(t *testing.T) {
-	k := newKeeper(t, smallDir(t), slow())
-	k.fill(3)
-	k.store.mu.Lock()
-	k.store.gone, k.store.mood = errMood, refuses
-	k.store.mu.Unlock()
-	for _, name := range journal.Names(k.opt.Path) {
-		must(t, os.Remove(name))
-		must(t, os.WriteFile(name, []byte("another's"), 0o600))
-	}
-	for range 3 {
-		if k.write("x") == nil || k.j.Flush(t.Context()) == nil {
-			t.Error("it goes on")
-		}
-	}
-	for _, name := range journal.Names(k.opt.Path) {
-		if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
-			t.Errorf("%s: %.20q, %v", name, got, err)
-		}
-	}
-	k.store.mu.Lock()
-	k.store.gone, k.store.mood = nil, works
-	k.store.mu.Unlock()
-	k.fill(3)
-	k.j.Kill()
-	k.reopen()
-	k.holds()
-	must(t, k.j.Close())
-}
-
-// A file that cannot be made anew is told of once, however long that takes.
-func TestNoWayToMendIsToldOnce(t *testing.T) {
-	k := newKeeper(t, smallDir(t), slow())
-	k.fill(3)
-	k.store.set(refuses)
-	name := journal.Names(k.opt.Path)[0]
-	must(t, os.Remove(name))
-	must(t, os.Mkdir(name, 0o700))
-	for range 10 {
-		if k.j.Flush(t.Context()) == nil {
-			t.Error("it was taken")
-		}
-	}
-	must(t, os.Remove(name))
-	k.store.set(works)
-	must(t, k.j.Close())
-	if n := strings.Count(k.log.String(), "cannot be made anew"); n != 1 {
-		t.Errorf("it is told %d times: %s", n, k.log.String())
-	}
-	k.holds()
-}
-
-// A file that is made anew has only what the store lacks, so the store has the rest on
-// its disk by then.
-func TestMadeAnewAfterASync(t *testing.T) {
-	for name, full := range map[string]bool{"normal": false, "full": true} {
-		t.Run(name, func(t *testing.T) {
-			opt := slow()
-			opt.Full = full
-			k := newKeeper(t, smallDir(t), opt)
-			k.fill(3)
-			must(t, k.j.Flush(t.Context()))
-			if k.store.synced > 0 {
-				t.Fatal("it is synced already")
-			}
-			must(t, os.Remove(journal.Names(k.opt.Path)[0]))
-			k.fill(1)
-			if k.store.synced != 3 {
-				t.Errorf("%d batches outlast a loss of power, the file has one, and 4 were accepted", k.store.synced)
-			}
-			must(t, k.j.Close())
-		})
-	}
-}
-
-// A file that is cut short anywhere is noticed when the store has taken what waited, if
-// not before.
-func TestCutShortAnywhere(t *testing.T) {
-	for name, window := range map[string]int64{"not in memory": 0, "in memory": 1 << 16} {
-		t.Run(name, func(t *testing.T) {
-			sizes := journal.SmallSizes()
-			sizes.Never()
-			sizes.TurnAt(1 << 20)
-			sizes.Window(window)
-			k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
-			k.fill(3)
-			must(t, os.Truncate(journal.Names(k.opt.Path)[0], k.j.Ends()[0]-100))
-			must(t, k.j.Flush(t.Context()))
-			k.fill(2)
-			k.j.Kill()
-			k.reopen()
-			k.holds()
-			if aside := k.j.Aside(); len(aside) > 0 {
-				t.Error("kept aside: ", aside)
-			}
-			must(t, k.j.Close())
-		})
-	}
-}
-
-// The same when that happens while a write waits for room.
-func TestFilesBesideAnotherStoreMeanwhile(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sizes := journal.SmallSizes()
-		sizes.WaitMost(1)
-		k := newKeeper(t, t.TempDir(), journal.WithSizes(journal.Options{}, sizes))
-		end := k.store.block()
-		must(t, k.write("x"))
-		var writing sync.WaitGroup
-		writing.Go(func() {
-			if err := k.write("waits for room"); !errors.Is(err, errMood) {
-				t.Error(err)
-			}
-		})
-		synctest.Wait()
-		k.store.mu.Lock()
-		k.store.gone = errMood
-		k.store.mu.Unlock()
-		for _, name := range journal.Names(k.opt.Path) {
-			must(t, os.Remove(name))
-			must(t, os.WriteFile(name, []byte("another's"), 0o600))
-		}
-		end()
-		writing.Wait()
-		for _, name := range journal.Names(k.opt.Path) {
-			if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
-				t.Errorf("%s: %.20q, %v", name, got, err)
-			}
-		}
-		must(t, k.j.Close())
-		k.holds()
-	})
 }
