@@ -266,7 +266,7 @@ func TestOldFilesOfTheSameStore(t *testing.T) {
 // what it can, and the rest is kept aside.
 func TestRefusedForGood(t *testing.T) {
 	k := killed(t, slow(), 9)
-	k.store.poison = k.accepted[6]
+	k.store.change(func() { k.store.poison = k.accepted[6] })
 	opt := k.opt
 	opt.Store, opt.Strict = k.store, true
 	if _, err := journal.Open(t.Context(), opt); durward.KindOf(err) != durward.Conflict || len(files(t, k.opt.Path)) != 2 {

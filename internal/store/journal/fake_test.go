@@ -37,10 +37,13 @@ type fake struct {
 
 func newFake() *fake { return &fake{open: map[durward.CallID]bool{}} }
 
-func (s *fake) set(m mood) {
+func (s *fake) set(m mood) { s.change(func() { s.mood = m }) }
+
+// change calls what changes fields of the store, while a journal may be using it.
+func (s *fake) change(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mood = m
+	f()
 }
 
 // block makes writing wait until the function that is returned is called.
@@ -63,11 +66,25 @@ func (s *fake) all() []*ledger.Batch {
 	return slices.Clone(s.batches)
 }
 
+// outlasting is how many batches outlast a loss of power.
+func (s *fake) outlasting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.synced
+}
+
+// last is the link of the last batch.
 func (s *fake) last() ledger.Link {
-	if len(s.batches) == 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return lastOf(s.batches)
+}
+
+func lastOf(batches []*ledger.Batch) ledger.Link {
+	if len(batches) == 0 {
 		return ledger.Link{}
 	}
-	return s.batches[len(s.batches)-1].Link
+	return batches[len(batches)-1].Link
 }
 
 func (s *fake) Head(context.Context) (ledger.Link, error) {
@@ -76,7 +93,7 @@ func (s *fake) Head(context.Context) (ledger.Link, error) {
 	if s.mood == isSilent {
 		return ledger.Link{}, errMood
 	}
-	return s.last(), nil
+	return lastOf(s.batches), nil
 }
 
 func (s *fake) Write(ctx context.Context, b *ledger.Batch) error {
@@ -97,7 +114,7 @@ func (s *fake) WriteAll(_ context.Context, batches []*ledger.Batch) error {
 		return errMood
 	default:
 	}
-	before := s.last()
+	before := lastOf(s.batches)
 	for _, b := range batches {
 		if !b.Link.Follows(&before) {
 			return durward.Errorf(durward.Conflict, "ledger", "link %d does not follow link %d", b.Link.Seq, before.Seq)

@@ -23,12 +23,13 @@ func TestTurnWhileTheOtherIsToBeEmptied(t *testing.T) {
 	}
 	syncs, goOn := make(chan struct{}), make(chan struct{})
 	var begun atomic.Bool
-	k.store.syncing = func() {
+	pause := func() {
 		if begun.CompareAndSwap(false, true) {
 			close(syncs)
 			<-goOn
 		}
 	}
+	k.store.change(func() { k.store.syncing = pause })
 	var flush sync.WaitGroup
 	flush.Go(func() { _ = k.j.Flush(t.Context()) })
 	<-syncs // the first file is to be emptied
@@ -47,9 +48,7 @@ func TestTurnWhileTheOtherIsToBeEmptied(t *testing.T) {
 func TestFilesBesideAnotherStore(t *testing.T) {
 	k := newKeeper(t, smallDir(t), slow())
 	k.fill(3)
-	k.store.mu.Lock()
-	k.store.gone, k.store.mood = errMood, refuses
-	k.store.mu.Unlock()
+	k.store.change(func() { k.store.gone, k.store.mood = errMood, refuses })
 	for _, name := range journal.Names(k.opt.Path) {
 		must(t, os.Remove(name))
 		must(t, os.WriteFile(name, []byte("another's"), 0o600))
@@ -64,9 +63,7 @@ func TestFilesBesideAnotherStore(t *testing.T) {
 			t.Errorf("%s: %.20q, %v", name, got, err)
 		}
 	}
-	k.store.mu.Lock()
-	k.store.gone, k.store.mood = nil, works
-	k.store.mu.Unlock()
+	k.store.change(func() { k.store.gone, k.store.mood = nil, works })
 	k.fill(3)
 	k.j.Kill()
 	k.reopen()
@@ -85,9 +82,7 @@ func TestFilesBesideAnotherStoreMeanwhile(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		k.store.mu.Lock()
-		k.store.gone = errMood
-		k.store.mu.Unlock()
+		k.store.change(func() { k.store.gone = errMood })
 		for _, name := range journal.Names(k.opt.Path) {
 			must(t, os.Remove(name))
 			must(t, os.WriteFile(name, []byte("another's"), 0o600))
@@ -136,13 +131,13 @@ func TestMadeAnewAfterASync(t *testing.T) {
 			k := newKeeper(t, smallDir(t), opt)
 			k.fill(3)
 			must(t, k.j.Flush(t.Context()))
-			if k.store.synced > 0 {
+			if k.store.outlasting() > 0 {
 				t.Fatal("it is synced already")
 			}
 			must(t, os.Remove(journal.Names(k.opt.Path)[0]))
 			k.fill(1)
-			if k.store.synced != 3 {
-				t.Errorf("%d batches outlast a loss of power, the file has one, and 4 were accepted", k.store.synced)
+			if n := k.store.outlasting(); n != 3 {
+				t.Errorf("%d batches outlast a loss of power, the file has one, and 4 were accepted", n)
 			}
 			must(t, k.j.Close())
 		})

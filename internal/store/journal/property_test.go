@@ -159,7 +159,7 @@ func TestAnything(t *testing.T) {
 				if left := files(r, k.opt.Path); len(left) > 0 {
 					r.Fatal("files are left: ", left)
 				}
-				if k.store.synced != len(k.accepted) {
+				if k.store.outlasting() != len(k.accepted) {
 					r.Fatal("not everything was synced")
 				}
 			})

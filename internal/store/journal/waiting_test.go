@@ -171,7 +171,7 @@ func TestFilesAreBounded(t *testing.T) {
 			sizes := journal.SmallSizes()
 			sizes.FileMost(50 << 10)
 			k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{Full: full}, sizes))
-			k.store.syncErr = durward.Errorf(durward.Unavailable, "ledger", "the disk is tired")
+			k.store.change(func() { k.store.syncErr = durward.Errorf(durward.Unavailable, "ledger", "the disk is tired") })
 			var err error
 			for range 1000 {
 				if err = k.write(strings.Repeat("x", 500)); err != nil {
@@ -189,9 +189,7 @@ func TestFilesAreBounded(t *testing.T) {
 			if n := strings.Count(k.log.String(), "level=ERROR"); n != 1 {
 				t.Errorf("%d errors: %s", n, k.log.String())
 			}
-			k.store.mu.Lock()
-			k.store.syncErr = nil
-			k.store.mu.Unlock()
+			k.store.change(func() { k.store.syncErr = nil })
 			for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 				if err = k.write("it goes on"); err == nil {
 					break
