@@ -63,7 +63,7 @@ func TestFaultsOfTheLedger(t *testing.T) {
 			defer rest()
 			before := s.RSS()
 
-			slow := s.underWay(&group)
+			slow := s.underWay(&group, (*rig.Answer).OK)
 			end := f.begin(s)
 			if f.says == "" {
 				s.await("an answer", time.Minute, func(a rig.Answer) bool { return a.OK() })
@@ -80,15 +80,16 @@ func TestFaultsOfTheLedger(t *testing.T) {
 	}
 }
 
-// underWay begins calls that are not over when the fault begins.
-func (s *stage) underWay(group *sync.WaitGroup) (ids []string) {
+// underWay begins calls that are not over when the fault begins. want is what their
+// answers are to be.
+func (s *stage) underWay(group *sync.WaitGroup, want func(*rig.Answer) bool) (ids []string) {
 	const calls = 3
 	for n := range calls {
 		id := fmt.Sprintf("slow-%d", n)
 		ids = append(ids, id)
 		group.Go(func() {
 			a := s.modern.Do(s.t.Context(), rig.Request{ID: id, Method: "tools/call", Name: "web__work", Params: fmt.Sprintf(`"name":"web__work","arguments":{"id":%q,"ms":1500,"bytes":3000}`, id)})
-			if !a.OK() {
+			if !want(&a) {
 				s.t.Errorf("a call that was under way when the fault began got %s", &a)
 			}
 		})
