@@ -98,6 +98,8 @@ const (
 	earlyAfter     = time.Second            // a demand may bring an attempt forward, once per this time
 	earlyAuthAfter = 60 * time.Second       // the same after the server refused our credentials
 	deathGrace     = 300 * time.Millisecond
+	settleFor      = 250 * time.Millisecond // for a connection that may be dying
+	closedFor      = 10 * time.Second       // for one that is dead, and has not said so yet
 	stopGrace      = 10 * time.Second
 	probeEach      = 10 * time.Second
 	coalesceFor    = 75 * time.Millisecond // list changes and subscriptions

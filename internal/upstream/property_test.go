@@ -93,7 +93,8 @@ func (l *ledger) suffer(c *fakeConn, call *exchange.Call, f fate) {
 		fault.Delivered, fault.Again, fault.RetryAfter = true, true, l.millis(1000)+1
 	}
 	c.fault(call.ID, fault)
-	if f == fateNotGivenEnd || f == fateRanLost || f == fateLost {
+	overPipes := c.spec.URL == "" // where a call is lost only with its connection
+	if f == fateNotGivenEnd || f == fateRanLost || f == fateLost || overPipes && (f == fateRanReset || f == fateReset) {
 		c.die()
 	}
 }

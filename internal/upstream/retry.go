@@ -102,14 +102,13 @@ func (s *Server) faulted(ctx context.Context, e *errand, c *conn, f *exchange.Fa
 	if f.StaleHeaders && !f.Delivered && e.sent == 0 {
 		return s.stale(ctx, c), true
 	}
-	kind := durward.Kind(f.Kind)
 	switch {
 	case f.NoSession:
 		s.renew(c)
 	case f.RetryAfter > 0: // it is well, and busy
 	default:
 		s.suspect(c, f)
-		c.settleDown(kind)
+		c.settleDown(ctx, e, f)
 	}
 	if s.again(ctx, e, c, f) {
 		return exchange.Reply{}, false
@@ -240,15 +239,24 @@ func earlier(a, b time.Time) time.Time {
 
 // settleDown waits a moment for a connection whose calls begin to fail to be out
 // of use, because the calls' faults come before Closed: a retry must not pick the
-// dying one again, and the error should say how the server ended.
-func (c *conn) settleDown(kind durward.Kind) {
-	if kind != durward.Unavailable && kind != durward.Unknown && kind != durward.Internal {
+// dying one again, and the error should say how the server ended. Over pipes a call
+// is lost with its connection only, so there Closed is sure to follow.
+func (c *conn) settleDown(ctx context.Context, e *errand, f *exchange.Fault) {
+	if kind := durward.Kind(f.Kind); kind != durward.Unavailable && kind != durward.Unknown && kind != durward.Internal {
 		return
 	}
-	timer := time.NewTimer(250 * time.Millisecond)
+	wait := settleFor
+	if f.Again && c.s.opt.Spec.Transport == durward.TransportStdio {
+		wait = closedFor
+		if !e.deadline.IsZero() {
+			wait = max(settleFor, min(wait, time.Until(e.deadline)))
+		}
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-c.left:
+	case <-ctx.Done():
 	case <-timer.C:
 	}
 }
