@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/crc32"
 	"time"
@@ -19,9 +20,11 @@ func SmallSizes() Sizes {
 	}
 }
 
-// Never has the store take only what somebody waits for, and the file that has its turn
-// not be emptied.
-func (s *Sizes) Never() { s.takeAfter, s.takeRecords, s.emptyAt = time.Hour, 1<<30, 1<<40 }
+// Never has the store take something only when somebody waits for it, and the file that
+// has its turn not be emptied.
+func (s *Sizes) Never() {
+	s.takeAfter, s.takeRecords, s.emptyAt, s.retryAfter = time.Hour, 1<<30, 1<<40, time.Hour
+}
 
 // TurnAt sets turnAt.
 func (s *Sizes) TurnAt(n int64) { s.turnAt = n }
@@ -62,6 +65,19 @@ func (j *Journal) Kill() {
 func (j *Journal) Emptying() (ended func()) {
 	j.emptying.Lock()
 	return j.emptying.Unlock
+}
+
+// Rest returns when all is done that follows from what the store took before, for whose
+// end Flush does not wait: files are emptied and made anew behind it.
+func (j *Journal) Rest(ctx context.Context) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for range 2 { // the first may have begun before
+		if err := j.attempt(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Waits returns how much waits for the store.

@@ -26,6 +26,7 @@ type fake struct {
 	mu      sync.Mutex // guards all below
 	mood    mood
 	blocked chan struct{} // not nil: writing waits until it is closed
+	reached chan struct{} // with it: closed when something waits for that
 	batches []*ledger.Batch
 	open    map[durward.CallID]bool
 	synced  int // batches that outlast a loss of power
@@ -46,13 +47,14 @@ func (s *fake) change(f func()) {
 	f()
 }
 
-// block makes writing wait until the function that is returned is called.
-func (s *fake) block() (end func()) {
+// block makes writing wait until the function that is returned is called. reached is
+// closed when it does.
+func (s *fake) block() (reached <-chan struct{}, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := make(chan struct{})
-	s.blocked = c
-	return func() {
+	s.blocked, s.reached = c, make(chan struct{})
+	return s.reached, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.blocked = nil
@@ -105,6 +107,7 @@ func (s *fake) WriteAll(_ context.Context, batches []*ledger.Batch) error {
 	defer s.mu.Unlock()
 	for s.blocked != nil {
 		c := s.blocked
+		close(s.reached) // one writes at a time, and waits but once
 		s.mu.Unlock()
 		<-c
 		s.mu.Lock()

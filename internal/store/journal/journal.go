@@ -314,7 +314,9 @@ func (j *Journal) Flush(ctx context.Context) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for upto := j.head.Seq; j.taken < upto; {
-		if err := j.try(ctx); err != nil {
+		// When it has been waited for longer than that took, a later attempt may have failed,
+		// or the journal be closed.
+		if err := j.try(ctx); err != nil && j.taken < upto {
 			return err
 		}
 	}

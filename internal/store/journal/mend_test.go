@@ -157,6 +157,7 @@ func TestCutShortAnywhere(t *testing.T) {
 			k.fill(3)
 			must(t, os.Truncate(journal.Names(k.opt.Path)[0], k.j.Ends()[0]-100))
 			must(t, k.j.Flush(t.Context()))
+			must(t, k.j.Rest(t.Context())) // else who writes may be first, and does not look when no name is new
 			k.fill(2)
 			k.j.Kill()
 			k.reopen()

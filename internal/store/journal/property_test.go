@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,13 +28,40 @@ type keeper struct {
 	opt   journal.Options
 	store *fake
 	j     *journal.Journal
-	log   bytes.Buffer
+	log   logged
 
 	head     ledger.Link
 	accepted []ledger.Link
 	open     []durward.CallID
 	ended    bool // j was closed or killed
 	exposed  bool // a kill now would lose what nobody can keep: a file was just removed, or what could not be cut off is behind the end
+}
+
+// logged is a log that is read while the journal may write to it.
+type logged struct {
+	mu  sync.Mutex // guards buf
+	buf bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(line)
+}
+
+// String returns what was written since Reset.
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// Reset forgets what was written.
+func (l *logged) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.buf.Reset()
 }
 
 // smallDir is a directory where to sync takes no time, if the system has one.

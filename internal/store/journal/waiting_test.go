@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -53,13 +54,16 @@ func TestStoreThatFails(t *testing.T) {
 func TestStoreThatTookAPart(t *testing.T) {
 	k := newKeeper(t, smallDir(t), slow())
 	k.fill(2)
-	end := k.store.block()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if err := k.j.Flush(ctx); err == nil {
+	reached, end := k.store.block()
+	ctx, cancel := context.WithCancel(t.Context())
+	flushed := make(chan error)
+	go func() { flushed <- k.j.Flush(ctx) }()
+	<-reached
+	cancel()
+	if err := <-flushed; err == nil {
 		t.Fatal("it was not blocked")
 	}
-	k.fill(2)
+	k.fill(2) // which are for the next attempt
 	k.store.set(isSilent)
 	end()
 	for end := time.Now().Add(time.Minute); len(k.store.all()) == 0; time.Sleep(time.Millisecond) {
@@ -144,7 +148,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		sizes := journal.SmallSizes()
 		sizes.WaitMost(10 << 10)
 		k := newKeeper(t, t.TempDir(), journal.WithSizes(journal.Options{}, sizes))
-		end := k.store.block()
+		_, end := k.store.block()
 		var writing sync.WaitGroup
 		writing.Go(func() {
 			for range 100 {
@@ -204,13 +208,51 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
+// distracted is a context of somebody who does something else when the waiting begins.
+type distracted struct {
+	context.Context //nolint:containedctx // it is one
+	once            sync.Once
+	do              func()
+}
+
+func (d *distracted) Done() <-chan struct{} {
+	d.once.Do(d.do)
+	return d.Context.Done()
+}
+
+// Whoever waits until the store has something is not told of what went wrong once it had.
+func TestWhatIsLaterIsNotFlushed(t *testing.T) {
+	for name, later := range map[string]func(k *keeper){
+		"a failure": func(k *keeper) {
+			must(t, k.j.Flush(t.Context()))
+			k.store.set(refuses)
+			must(t, k.write("later"))
+			if err := k.j.Flush(t.Context()); !errors.Is(err, errMood) {
+				t.Error(err)
+			}
+		},
+		"the end": func(k *keeper) { must(t, k.j.Close()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 20 { // of several ends of the waiting any may be seen
+				k := newKeeper(t, smallDir(t), slow())
+				k.fill(3)
+				must(t, k.j.Flush(&distracted{Context: t.Context(), do: func() { later(k) }}))
+				k.store.set(works)
+				must(t, k.j.Close())
+				k.holds()
+			}
+		})
+	}
+}
+
 // Close waits for who writes, and nobody waits for ever.
 func TestCloseWhileOthersWait(t *testing.T) {
 	for range 20 {
 		sizes := journal.SmallSizes()
 		sizes.WaitMost(2 << 10)
 		k := newKeeper(t, smallDir(t), journal.WithSizes(journal.Options{}, sizes))
-		end := k.store.block()
+		_, end := k.store.block()
 		must(t, k.write(strings.Repeat("x", 3000)))
 		var all sync.WaitGroup
 		var wrote, flushed error
@@ -253,7 +295,7 @@ func roomless(t *testing.T) (k *keeper, end func()) {
 	sizes := journal.SmallSizes()
 	sizes.WaitMost(1)
 	k = newKeeper(t, t.TempDir(), journal.WithSizes(journal.Options{}, sizes))
-	end = k.store.block()
+	_, end = k.store.block()
 	must(t, k.write("x"))
 	return k, end
 }
