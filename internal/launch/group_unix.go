@@ -4,6 +4,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"syscall"
 	"time"
@@ -31,6 +32,33 @@ func (groupHolder) start(ctx context.Context, pl *plan, files [3]*os.File, fork 
 		return nil, startError(pl, err)
 	}
 	return &groupTree{proc: proc}, nil
+}
+
+// restMost bounds what is read of a pipe that somebody may write to for ever: as
+// much as a pipe of the usual size holds.
+const restMost = 64 << 10
+
+// takeRest hands over what is in a pipe, without waiting for more.
+func takeRest(f *os.File, buf []byte, take func([]byte)) {
+	conn, err := f.SyscallConn()
+	if err != nil || f.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	for left := restMost; left > 0; {
+		var n int
+		var failed error
+		err := conn.Read(func(fd uintptr) bool {
+			for n, failed = syscall.Read(int(fd), buf); errors.Is(failed, syscall.EINTR); {
+				n, failed = syscall.Read(int(fd), buf)
+			}
+			return true // what is not there is not waited for
+		})
+		if err != nil || failed != nil || n == 0 {
+			return
+		}
+		take(buf[:n])
+		left -= n
+	}
 }
 
 // groupTree is a server and what stayed in its group.

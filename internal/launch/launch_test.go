@@ -270,7 +270,7 @@ func TestStopOrder(t *testing.T) {
 	for name, opts := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLauncher(t, launch.Options{NoInit: opts.NoInit, Grace: 5 * time.Second}) // of which it needs hardly any
+			l := newLauncher(t, launch.Options{NoInit: opts.NoInit, Grace: 10 * time.Second}) // of which it needs hardly any
 			p := start(t, l, self("part:stoporder"))
 			out := bufio.NewReader(p.Stdout())
 			if line, err := out.ReadString('\n'); line != "ready\n" {

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime"
 	"sync"
@@ -72,14 +73,7 @@ func (p *Process) supervise(stderr *os.File, forget func()) {
 		p.drain(stderr)
 	}()
 	p.exit = p.held.wait()
-	// All writers are dead, so the end of stderr is at hand, unless a process
-	// escaped from a process group and still holds it open.
-	timer := time.NewTimer(time.Second)
-	defer timer.Stop()
-	select {
-	case <-drained:
-	case <-timer.C:
-	}
+	p.awaitEnd(stderr, drained)
 	stderr.Close()
 	if runtime.GOOS != "windows" { // there a pending read of a pipe outlasts Close
 		<-drained
@@ -89,12 +83,31 @@ func (p *Process) supervise(stderr *os.File, forget func()) {
 	close(p.done)
 }
 
+// awaitEnd waits until stderr is read. All writers are dead, so its end is at hand,
+// unless a process escaped from a process group and still holds it open: then what
+// there is counts, which on a busy machine may not have been read by now.
+func (p *Process) awaitEnd(stderr *os.File, drained <-chan struct{}) {
+	timer := time.NewTimer(time.Second)
+	defer timer.Stop()
+	select {
+	case <-drained:
+	case <-timer.C:
+		if stderr.SetReadDeadline(time.Unix(1, 0)) == nil { // no more is waited for
+			<-drained
+		}
+	}
+}
+
 func (p *Process) drain(stderr *os.File) {
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := stderr.Read(buf)
 		p.stderr.write(buf[:n])
-		if err != nil {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			takeRest(stderr, buf, p.stderr.write)
+			return
+		case err != nil:
 			return
 		}
 	}
