@@ -281,9 +281,11 @@ func TestAResetStreamOfHTTP2IsNotSentAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &resetter{code: code}
+			over, end := context.WithCancel(context.Background())
 			var conns sync.WaitGroup
 			conns.Go(func() {
 				for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+					context.AfterFunc(over, func() { conn.Close() })
 					conns.Go(func() { s.serve(conn) })
 				}
 			})
@@ -292,6 +294,7 @@ func TestAResetStreamOfHTTP2IsNotSentAgain(t *testing.T) {
 			t.Cleanup(func() {
 				listener.Close()
 				rt.CloseIdleConnections()
+				end() // the client may not know yet that its connection is idle
 				conns.Wait()
 			})
 			c := dialThrough(t, rt, "https://"+listener.Addr().String()+"/mcp")
@@ -312,7 +315,7 @@ func TestWhatIsWorthAnotherAttempt(t *testing.T) {
 		status     int
 		retryAfter string
 	}
-	soon := time.Now().Add(30 * time.Second).UTC().Format(http.TimeFormat)
+	soon := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	past := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
 	cases := []struct {
 		answer
@@ -327,7 +330,7 @@ func TestWhatIsWorthAnotherAttempt(t *testing.T) {
 		{answer{429, "4294967295"}, true, 24 * time.Hour, 24 * time.Hour},
 		{answer{429, "99999999999999999999"}, true, time.Second, time.Second},
 		{answer{429, past}, true, 100 * time.Millisecond, 100 * time.Millisecond},
-		{answer{503, soon}, true, time.Second, 31 * time.Second},
+		{answer{503, soon}, true, 30 * time.Minute, time.Hour},
 		{answer{503, "3"}, true, 3 * time.Second, 3 * time.Second},
 		{answer{503, ""}, true, 0, 0},
 		{answer{502, ""}, true, 0, 0},

@@ -14,12 +14,13 @@ import (
 	"durward/internal/wire"
 )
 
+// In a bubble, where nobody is too late to say good-bye.
 func TestLegacySessionOverHTTP(t *testing.T) {
-	both(t, func(t *testing.T, via string) {
-		s := newWebServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, _ *http.Request) {
+	bothInBubble(t, func(t *testing.T, via string) {
+		s := newBubbleServer(t, noStream(legacy(func(w http.ResponseWriter, r *seen, _ *http.Request) {
 			sendJSON(w, http.StatusOK, resultFor(r, `{"tools":[]}`))
 		})))
-		c := dialWeb(t, via, s.URL)
+		c := s.dial(t, worker.OpenHTTP, via)
 		if o := c.opened(); o.Era != wire.Legacy || o.Revision != "2025-11-25" || o.Instructions != "mind the gap" {
 			t.Errorf("%+v", o)
 		}

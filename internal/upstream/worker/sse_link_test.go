@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,11 +186,11 @@ func TestOldServerRefusals(t *testing.T) {
 
 func TestOldServerForgetsTheSession(t *testing.T) {
 	s := newWebServer(t, nil)
-	posts := 0
+	var posts atomic.Int32
 	inner := oldServer(t, "/messages?session=1", func(*seen, func(string)) {})
 	s.answer = func(w http.ResponseWriter, r *seen, raw *http.Request) {
 		if r.Method == http.MethodPost {
-			if posts++; posts > 2 {
+			if posts.Add(1) > 2 {
 				w.WriteHeader(http.StatusNotFound)
 				return
 			}
