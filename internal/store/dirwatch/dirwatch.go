@@ -39,9 +39,12 @@ func (d *Dir) Check(look func() error) error {
 	if known && d.good && now == d.seen {
 		return nil
 	}
-	// Looked at after its state was, so that what happens meanwhile is noticed.
+	// Looked at after its state was, so that what happens meanwhile is noticed; and that
+	// after the clock, since it is from then on that another change has another time.
+	begun := d.now()
+	now, known = d.dir.state()
 	err := look()
-	age := d.now().Sub(now.changed())
+	age := begun.Sub(now.changed())
 	d.good, d.seen = err == nil && known && age > settled, now
 	return err
 }

@@ -134,6 +134,24 @@ func TestLooksWhileTheLastChangeIsNew(t *testing.T) {
 	}
 }
 
+// Who takes long to look may see the name that goes right after it as it was: what was new
+// when it began is new, however old it is in the end.
+func TestLooksAgainAfterALongLook(t *testing.T) {
+	w := newWatched(t)
+	begun, took := time.Now(), time.Duration(0)
+	w.now = func() time.Time { return begun.Add(took) }
+	must(t, os.Chtimes(w.path, begun, begun)) // a change that is new
+	for range 3 {
+		took = 0
+		if err := w.Check(func() error { w.looked, took = w.looked+1, time.Hour; return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.looked != 3 {
+		t.Errorf("somebody looked %d times", w.looked)
+	}
+}
+
 // Where there is nothing to watch, everything is looked at.
 func TestLooksWithoutADirectory(t *testing.T) {
 	w := newWatched(t)
