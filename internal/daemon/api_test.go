@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -75,7 +76,17 @@ func read(t *testing.T, file string) string {
 	return string(data)
 }
 
-const base = "# mine\nversion: 1\nlisten: 127.0.0.1:0\nbuiltin: false # not wanted\n"
+// replace gives a file that is watched another content. There is no moment at which it
+// has a part of that, which would be told of, too.
+func replace(t *testing.T, file, text string) {
+	t.Helper()
+	draft := file + ".draft"
+	if err := errors.Join(os.WriteFile(draft, []byte(text), 0o600), os.Rename(draft, file)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const base = "# mine\nversion: 1\nlisten: 127.0.0.1:0\nlimits: {ledger_wait: 1m}\nbuiltin: false # not wanted\n"
 
 func TestServersComeAndGoByTheAPI(t *testing.T) {
 	c, opt := served(t, base)
@@ -121,7 +132,8 @@ func TestServersComeAndGoByTheAPI(t *testing.T) {
 
 // A server that does not come up is not left in the file, and the error has its stderr.
 func TestB26_AServerThatFailsIsNotAddedAndSaysWhy(t *testing.T) {
-	c, opt := served(t, base)
+	text := strings.Replace(base, "1m}", "1m, backoff_first: 1m}", 1) // it is not on its way again when it is looked at
+	c, opt := served(t, text)
 	var err error
 	for range 5 { // what it said last is waited for two seconds, which a busy machine can take from it
 		if _, err = c.AddServer(t.Context(), hostileServer("dead", "-start", "crash")); err == nil || strings.Contains(err.Error(), "stderr ends with") {
@@ -131,7 +143,7 @@ func TestB26_AServerThatFailsIsNotAddedAndSaysWhy(t *testing.T) {
 	if durward.KindOf(err) != durward.Unavailable || err == nil || !strings.Contains(err.Error(), "stderr ends with") {
 		t.Error(err)
 	}
-	if read(t, opt.ConfigFile) != base {
+	if read(t, opt.ConfigFile) != text {
 		t.Errorf("the file was changed:\n%s", read(t, opt.ConfigFile))
 	}
 	kept := hostileServer("dead", "-start", "crash")
@@ -139,7 +151,15 @@ func TestB26_AServerThatFailsIsNotAddedAndSaysWhy(t *testing.T) {
 	if s, err := c.AddServer(t.Context(), kept); err != nil || s.Status.State != durward.StateBackoff {
 		t.Errorf("%+v %v", s, err)
 	}
-	if l, err := c.ServerLogs(t.Context(), "dead"); err != nil || l.Stderr == "" {
+	l, err := c.ServerLogs(t.Context(), "dead")
+	for range 5 { // as above, but for one second
+		if err != nil || l.Stderr != "" {
+			break
+		}
+		_, _ = c.RestartServer(t.Context(), "dead") // it ends again
+		l, err = c.ServerLogs(t.Context(), "dead")
+	}
+	if err != nil || l.Stderr == "" {
 		t.Errorf("%+v %v", l, err)
 	}
 }
@@ -202,10 +222,7 @@ func TestB29_TheFileIsWatched(t *testing.T) {
 	good := base + fmt.Sprintf("servers:\n  a: {command: %q, args: [%q]}\n", command, args[0])
 	change := func(text string, want func(client.Event) bool) {
 		t.Helper()
-		for {
-			if err := os.WriteFile(opt.ConfigFile, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+		for replace(t, opt.ConfigFile, text); ; {
 			select {
 			case e := <-events:
 				if want(e) {
@@ -215,6 +232,7 @@ func TestB29_TheFileIsWatched(t *testing.T) {
 				t.Fatal("it was never told")
 			case <-time.After(3 * time.Second): // the stream may not have been open yet
 				text += "\n"
+				replace(t, opt.ConfigFile, text)
 			}
 		}
 	}
@@ -229,7 +247,7 @@ func TestB29_TheFileIsWatched(t *testing.T) {
 	if _, err := c.Reload(ctx); durward.KindOf(err) != durward.Invalid {
 		t.Error(err)
 	}
-	if v, err := c.Validate(ctx, base+"nonsense: 1\n"); err != nil || len(v.Problems) != 1 || v.Problems[0].Line != 5 || v.Problems[0].Code == "" {
+	if v, err := c.Validate(ctx, base+"nonsense: 1\n"); err != nil || len(v.Problems) != 1 || v.Problems[0].Line != 6 || v.Problems[0].Code == "" {
 		t.Errorf("%+v %v", v, err)
 	}
 	change(good, func(e client.Event) bool { return e.Type == client.EventReload && e.Reload.Problem == "" })

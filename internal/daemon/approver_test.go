@@ -23,6 +23,7 @@ import (
 // asking is a service whose calls of local__echo wait for an answer.
 const asking = `version: 1
 listen: 127.0.0.1:0
+limits: {ledger_wait: 1m}
 api: {listen: 127.0.0.1:0}
 principals: {bob: {token: bobs-own-token-0123456789}}
 policy:
@@ -304,13 +305,14 @@ func answerWith(t *testing.T, method, url string, header http.Header, body strin
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var text strings.Builder
-	if resp.StatusCode != http.StatusOK { // a stream would not end
-		buffer := make([]byte, 4096)
-		n, _ := resp.Body.Read(buffer)
-		text.Write(buffer[:n])
+	if resp.StatusCode == http.StatusOK { // a stream would not end
+		return resp.StatusCode, ""
 	}
-	return resp.StatusCode, text.String()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
 }
 
 func TestARestartDeniesWhatWaits(t *testing.T) {

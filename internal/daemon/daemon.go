@@ -41,6 +41,8 @@ type Options struct {
 	// IdleExit ends the service after so long without any client; 0: never.
 	IdleExit time.Duration
 	LogTo    io.Writer // where the log goes, as the configuration says; required
+	// TellWithin bounds how long Close tries to send the telemetry that waits; default 2 s.
+	TellWithin time.Duration
 }
 
 // Service is a running service.

@@ -72,8 +72,6 @@ func notes(t *testing.T) string {
 	return strings.Join(all, "\n")
 }
 
-const noServers = "version: 1\nlisten: 127.0.0.1:0\n"
-
 // A service takes what the one before left in its journal.
 func TestWhatWaitsInTheJournalIsTaken(t *testing.T) {
 	home(t)

@@ -31,7 +31,7 @@ func interview(t *testing.T, more string) string {
 	t.Helper()
 	server := httptest.NewServer(new(interviewer.Server))
 	t.Cleanup(server.Close)
-	return fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\nauth: none\nservers:\n  iv: {url: %q}\n%s", server.URL, more)
+	return fmt.Sprintf(noServers+"auth: none\nservers:\n  iv: {url: %q}\n%s", server.URL, more)
 }
 
 // caller is a modern client of a service.

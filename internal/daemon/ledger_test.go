@@ -69,7 +69,7 @@ func changesIn(all []ledger.Record) (changes []*ledger.Change) {
 // last of it is signed.
 func TestEverythingIsOnRecordFromStartToStop(t *testing.T) {
 	home(t)
-	s := started(t, configured(t, "version: 1\nlisten: 127.0.0.1:0\nauth: none\n"))
+	s := started(t, configured(t, noServers+"auth: none\n"))
 	c := client.New(paths.Socket())
 	echo(t, c, "one")
 	legacy := &rawclient.Client{URL: "http://" + s.Address() + "/mcp"}
@@ -140,7 +140,7 @@ func verify(t *testing.T) *ledger.Report {
 // Changes are on record before they are made, with who makes them, and say what
 // became of them.
 func TestChangesAreOnRecord(t *testing.T) {
-	c, opt := served(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	c, opt := served(t, noServers)
 	ctx := t.Context()
 	if _, err := c.AddServer(ctx, hostileServer("a")); err != nil {
 		t.Fatal(err)
@@ -188,7 +188,7 @@ func TestChangesAreOnRecord(t *testing.T) {
 // A change that cannot be recorded is not made, and neither is a call; both go on
 // when the ledger is back.
 func TestNothingIsDoneThatCannotBeRecorded(t *testing.T) {
-	c, opt := served(t, "version: 1\nlisten: 127.0.0.1:0\nlimits: {ledger_wait: 1m}\n")
+	c, opt := served(t, noServers)
 	s := `{"message":"x"}`
 	echo(t, c, "before")
 	aside := paths.Ledger() + ".aside"
@@ -250,7 +250,7 @@ func ready(t *testing.T, address string) (int, string) {
 
 // What is asked of the record is answered, also over the file's end and by TCP.
 func TestTheRecordIsRead(t *testing.T) {
-	c, _ := served(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	c, _ := served(t, noServers)
 	ctx := t.Context()
 	long := strings.Repeat("long ", 1000)
 	for _, message := range []string{"one", "two", long} {
@@ -302,7 +302,7 @@ func TestTheRecordIsRead(t *testing.T) {
 }
 
 func TestCallsAreFollowed(t *testing.T) {
-	c, _ := served(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	c, _ := served(t, noServers)
 	echo(t, c, "before")
 	var seen []string
 	ctx, cancel := context.WithCancel(t.Context())
@@ -328,7 +328,7 @@ func TestCallsAreFollowed(t *testing.T) {
 // The tokens that open the service are as secret as those of the configuration: an
 // agent that reads files finds them, and the record must not keep them.
 func TestGeneratedTokensAndKeysAreNotRecorded(t *testing.T) {
-	c, _ := served(t, "version: 1\nlisten: 127.0.0.1:0\napi: {listen: 127.0.0.1:0}\n")
+	c, _ := served(t, noServers+"api: {listen: 127.0.0.1:0}\n")
 	found := []string{token(t)}
 	for _, file := range []string{paths.APIToken(), paths.APIReadToken()} {
 		found = append(found, strings.TrimSpace(read(t, file)))
@@ -359,7 +359,7 @@ func TestGeneratedTokensAndKeysAreNotRecorded(t *testing.T) {
 
 // A secret that is replaced stays one: calls that were made with it may still tell it.
 func TestReplacedSecretsAreNotRecorded(t *testing.T) {
-	const text = "version: 1\nlisten: 127.0.0.1:0\nservers: {s: {command: none, disabled: true, env: {TOKEN: '${env:DURWARD_TEST_TOKEN}'}}}\n"
+	const text = noServers + "servers: {s: {command: none, disabled: true, env: {TOKEN: '${env:DURWARD_TEST_TOKEN}'}}}\n"
 	planted := []string{"the-first-token-of-s", "the-second-token-of-s", "the-third-token-of-s"}
 	t.Setenv("DURWARD_TEST_TOKEN", planted[0])
 	c, _ := served(t, text)
@@ -384,7 +384,7 @@ func TestALedgerThatCannotBeOpenedStopsTheStart(t *testing.T) {
 	if err := os.WriteFile(file, []byte("this is no ledger, and it is long enough to be looked at as a database\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opt := configured(t, fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\nledger: {path: %q}\n", file))
+	opt := configured(t, fmt.Sprintf(noServers+"ledger: {path: %q}\n", file))
 	s, err := daemon.Start(opt)
 	var failed *daemon.LedgerError
 	if s != nil || !errors.As(err, &failed) || failed.Path != file || !strings.Contains(err.Error(), "no call may pass unrecorded") {
@@ -402,7 +402,7 @@ func TestALedgerThatCannotBeOpenedStopsTheStart(t *testing.T) {
 func TestWithoutALedgerThatIsSaid(t *testing.T) {
 	var log safeBuffer
 	home(t)
-	opt := configured(t, "version: 1\nlisten: 127.0.0.1:0\nledger: {enabled: false}\n")
+	opt := configured(t, noServers+"ledger: {enabled: false}\n")
 	opt.LogTo = &log
 	s := started(t, opt)
 	c := client.New(paths.Socket())
@@ -432,7 +432,7 @@ func TestWithoutALedgerThatIsSaid(t *testing.T) {
 }
 
 func TestTheLedgerIsVerifiedCopiedAndPrunedWhileItIsWritten(t *testing.T) {
-	c, _ := served(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	c, _ := served(t, noServers)
 	echo(t, c, strings.Repeat("long ", 1000))
 	ctx, cancel := context.WithCancel(t.Context())
 	written := make(chan struct{})

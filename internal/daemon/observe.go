@@ -21,7 +21,7 @@ func (s *Service) startTelemetry() error {
 	t, err := telemetry.New(telemetry.Options{
 		Version: s.opt.Version, Instance: strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(s.started.UnixMilli(), 36),
 		LogTo: s.opt.LogTo, Level: s.config.Log.Level, Format: s.config.Log.Format, Redact: s.withoutSecrets,
-		OTLP: telemetry.OTLP(s.config.Telemetry.OTLP),
+		OTLP: telemetry.OTLP(s.config.Telemetry.OTLP), CloseWithin: s.opt.TellWithin,
 	})
 	if err != nil {
 		return err

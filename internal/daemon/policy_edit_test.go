@@ -58,7 +58,7 @@ func (d *desk) entrances(t *testing.T) map[string]func() (listed bool, code int)
 // When an edit returns every client is decided by the new rules, whichever way it came
 // and however long it has been there. An edit that is not sound changes nothing.
 func TestAnEditIsInForceWhenItReturns(t *testing.T) {
-	d := newDesk(t, "version: 1\nlisten: 127.0.0.1:0\napi: {listen: 127.0.0.1:0}\ntoolsets: {some: {tools: [local__echo]}}\n")
+	d := newDesk(t, noServers+"api: {listen: 127.0.0.1:0}\ntoolsets: {some: {tools: [local__echo]}}\n")
 	ctx, all := t.Context(), d.entrances(t)
 	expect := func(what string, listed bool, code int) {
 		t.Helper()

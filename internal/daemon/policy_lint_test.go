@@ -33,7 +33,7 @@ func (j *journal) String() string {
 func TestRulesWithoutEffectAreToldOfWhenTheyAreLoaded(t *testing.T) {
 	home(t)
 	rules := func(more string) string {
-		return "version: 1\nlisten: 127.0.0.1:0\npolicy:\n  rules:\n  - {id: gone, action: block, until: 2020-01-01}\n  - {id: typo, servers: [githbu], action: block}\n" + more
+		return noServers + "policy:\n  rules:\n  - {id: gone, action: block, until: 2020-01-01}\n  - {id: typo, servers: [githbu], action: block}\n" + more
 	}
 	opt, log := configured(t, rules("")), new(journal)
 	opt.LogTo = log

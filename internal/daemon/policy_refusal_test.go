@@ -12,6 +12,7 @@ import (
 
 const refusing = `version: 1
 listen: 127.0.0.1:0
+limits: {ledger_wait: 1m}
 auth: none
 policy:
   approvals: {attended: true, desktop: "off"}

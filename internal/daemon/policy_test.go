@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -14,20 +13,14 @@ import (
 // one that was named only later; a broken one changes nothing. Each time a real call shows it.
 func TestFilesOfRulesAreWatched(t *testing.T) {
 	home(t)
-	opt := configured(t, "version: 1\nlisten: 127.0.0.1:0\nauth: none\n")
+	opt := configured(t, noServers+"auth: none\n")
 	rules := filepath.Join(filepath.Dir(opt.ConfigFile), "rules.yaml")
-	write := func(file, text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	s := started(t, opt)
 	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
 	comes := func(what string, code int) {
 		t.Helper()
 		got := -1
-		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // a file cannot be waited for
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) { // a file cannot be waited for
 			a, err := c.CallTool(t.Context(), "local__echo", `{"message":"x"}`)
 			if err != nil {
 				t.Fatal(err)
@@ -40,14 +33,14 @@ func TestFilesOfRulesAreWatched(t *testing.T) {
 	}
 	comes("at first", 0)
 	const block, none = "rules:\n  - {id: no-echo, tools: [echo], action: block}\n", "rules: []\n"
-	write(rules, block)
-	write(opt.ConfigFile, "version: 1\nlisten: 127.0.0.1:0\nauth: none\npolicy: {files: [rules.yaml]}\n")
+	replace(t, rules, block)
+	replace(t, opt.ConfigFile, noServers+"auth: none\npolicy: {files: [rules.yaml]}\n")
 	comes("with a file", wire.CodeRefused)
-	write(rules, none)
+	replace(t, rules, none)
 	comes("with the file changed", 0)
-	write(rules, block)
+	replace(t, rules, block)
 	comes("with the file changed back", wire.CodeRefused)
-	write(rules, "rules:\n  - {id: no-echo, action: nonsense}\n")
+	replace(t, rules, "rules:\n  - {id: no-echo, action: nonsense}\n")
 	for s.Status().Config.Problem == "" {
 		time.Sleep(10 * time.Millisecond) // as above
 	}

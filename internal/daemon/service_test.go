@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"durward"
+	"durward/client"
 	"durward/internal/daemon"
 	"durward/internal/launch"
 	"durward/internal/paths"
@@ -50,6 +51,11 @@ func home(t *testing.T) {
 	}
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", "") // no desktop where somebody could answer
 }
+
+// noServers is the configuration of a service with Durward's own tools. On a busy machine,
+// too, it has the time to write each call down: by default one is refused that this takes
+// five seconds for.
+const noServers = "version: 1\nlisten: 127.0.0.1:0\nlimits: {ledger_wait: 1m}\n"
 
 func configured(t *testing.T, text string) daemon.Options {
 	t.Helper()
@@ -89,7 +95,7 @@ func token(t *testing.T) string {
 
 func TestABearerTokenIsNeededByDefault(t *testing.T) {
 	home(t)
-	s := started(t, configured(t, "version: 1\nlisten: 127.0.0.1:0\n"))
+	s := started(t, configured(t, noServers))
 	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
 	for _, wrong := range []string{"", "wrong", token(t) + "x", strings.ToUpper(token(t))} {
 		c.Token = wrong
@@ -120,7 +126,7 @@ func TestPrincipalsHaveTokensOfTheirOwn(t *testing.T) {
 	home(t)
 	const first, second = "ann-0123456789-abcdef", "ci-0123456789-abcdefg"
 	t.Setenv("DURWARD_TEST_CI", second)
-	text := "version: 1\nlisten: 127.0.0.1:0\napi: {listen: 127.0.0.1:0}\nprincipals: {ann: {token: " + first + "}, ci: {token: \"${env:DURWARD_TEST_CI}\"}}\n"
+	text := noServers + "api: {listen: 127.0.0.1:0}\nprincipals: {ann: {token: " + first + "}, ci: {token: \"${env:DURWARD_TEST_CI}\"}}\n"
 	opt := configured(t, text)
 	s := started(t, opt)
 	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
@@ -155,7 +161,7 @@ func TestPrincipalsHaveTokensOfTheirOwn(t *testing.T) {
 func TestServesTLS(t *testing.T) {
 	home(t)
 	cert, key, pool := certificate(t)
-	s := started(t, configured(t, fmt.Sprintf("version: 1\nlisten: 127.0.0.1:0\ntls: {cert: %q, key: %q}\n", cert, key)))
+	s := started(t, configured(t, fmt.Sprintf(noServers+"tls: {cert: %q, key: %q}\n", cert, key)))
 	c := &rawclient.Client{URL: "https://" + s.Address() + "/mcp", Modern: true, Token: token(t)}
 	c.HTTP.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	if a, err := c.CallTool(t.Context(), "local__echo", `{"message":"x"}`); err != nil || a.Text() != "x" {
@@ -214,7 +220,7 @@ func TestStartIsATransaction(t *testing.T) {
 	}
 	// Nothing of the failed start is in the way. Not at its address: somebody else may
 	// have that by now.
-	free := configured(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	free := configured(t, noServers)
 	started(t, free)
 	if _, err := daemon.Start(free); durward.KindOf(err) != durward.Conflict {
 		t.Errorf("a second service: %v", err)
@@ -223,7 +229,7 @@ func TestStartIsATransaction(t *testing.T) {
 
 func TestEndsWhenNobodyUsesIt(t *testing.T) {
 	home(t)
-	opt := configured(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	opt := configured(t, noServers)
 	opt.IdleExit = 50 * time.Millisecond
 	s := started(t, opt)
 	s.Run(t.Context()) // returns by itself
@@ -241,7 +247,7 @@ func TestASecretIsNotToldByAServersLastWords(t *testing.T) {
 	opt := configured(t, `version: 1
 listen: 127.0.0.1:0
 auth: none
-limits: {backoff_first: 60s} # what is looked at is how the first attempt ended
+limits: {ledger_wait: 1m, backoff_first: 60s} # what is looked at is how the first attempt ended
 servers:
   leak:
     command: sh
@@ -252,6 +258,12 @@ servers:
 	s := started(t, opt)
 	for s.Ready() != nil { // until it has failed for the first time
 		time.Sleep(time.Millisecond)
+	}
+	for range 5 { // what it said last is read for a second, which a busy machine can take from it
+		if leak, err := client.New(paths.Socket()).Server(t.Context(), "leak"); err != nil || strings.Contains(leak.Status.Reason, "cannot log in with") {
+			break
+		}
+		_, _ = client.New(paths.Socket()).RestartServer(t.Context(), "leak") // it ends again
 	}
 	c := &rawclient.Client{URL: "http://" + s.Address() + "/mcp", Modern: true}
 	call, err := c.CallTool(t.Context(), "leak__x", `{}`)

@@ -9,7 +9,7 @@ import (
 
 // A call of a tool that there is not is found by the name that was asked for.
 func TestCallsOfUnknownToolsAreFoundByTheirNames(t *testing.T) {
-	c, _ := served(t, "version: 1\nlisten: 127.0.0.1:0\n")
+	c, _ := served(t, noServers)
 	echo(t, c, "before")
 	if _, err := c.Call(t.Context(), client.CallRequest{Name: "local__no_such", Arguments: json.RawMessage(`{}`)}, nil); err == nil {
 		t.Fatal("it was called")
