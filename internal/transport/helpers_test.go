@@ -117,6 +117,13 @@ func (f *fakeCore) feed(t testing.TB) exchange.Feed {
 	return nil
 }
 
+// sessions is how often sessions were attached, and detached.
+func (f *fakeCore) sessions() (attached, gone int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.attached, f.gone
+}
+
 func (f *fakeCore) last(t testing.TB) exchange.Inbound {
 	t.Helper()
 	f.mu.Lock()

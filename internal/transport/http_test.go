@@ -321,6 +321,8 @@ func TestOnlyWithAToken(t *testing.T) {
 			t.Errorf("%q: %d %v %s", auth, resp.StatusCode, resp.Header, body)
 		}
 	}
+	r.core.mu.Lock()
+	defer r.core.mu.Unlock()
 	if len(r.core.seen) != 0 {
 		t.Error("the core was called")
 	}

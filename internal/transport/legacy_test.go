@@ -78,8 +78,8 @@ func TestB3_UnknownSessionsAreNotFound(t *testing.T) {
 	if resp, body := r.send("POST", "/mcp", list, "Mcp-Session-Id", id); resp.StatusCode != 404 || code(t, body) == 0 {
 		t.Errorf("after DELETE: %d %s", resp.StatusCode, body)
 	}
-	if r.core.gone != 1 || r.store.Len() != 0 {
-		t.Errorf("%d detached, %d open", r.core.gone, r.store.Len())
+	if _, gone := r.core.sessions(); gone != 1 || r.store.Len() != 0 {
+		t.Errorf("%d detached, %d open", gone, r.store.Len())
 	}
 }
 

@@ -70,8 +70,8 @@ func TestB3_LegacyClientsDoNotNoticeARestart(t *testing.T) {
 	if in.Caller.Session != before || in.Caller.Client.Name != "old" || in.Client.Era != wire.Legacy || in.Client.Revision != "2025-11-25" || string(in.Client.Capabilities) != `{"roots":{"x":1e400}}` {
 		t.Errorf("the core saw %+v", in)
 	}
-	if r.core.attached != 1 || r.store.Len() != 1 {
-		t.Errorf("attached %d times, %d sessions", r.core.attached, r.store.Len())
+	if attached, _ := r.core.sessions(); attached != 1 || r.store.Len() != 1 {
+		t.Errorf("attached %d times, %d sessions", attached, r.store.Len())
 	}
 	for name, headers := range map[string][]string{
 		"of another principal": {"Mcp-Session-Id", id, "Authorization", "Bearer " + secret + "-of-another"}, "changed": {"Mcp-Session-Id", id[:len(id)-2] + "AA"},
@@ -83,8 +83,9 @@ func TestB3_LegacyClientsDoNotNoticeARestart(t *testing.T) {
 	if resp, _ := r.send("DELETE", "/mcp", "", "Mcp-Session-Id", id); resp.StatusCode != 204 {
 		t.Error(resp.StatusCode)
 	}
-	if resp, body := r.send("POST", "/mcp", legacyCall("1", "echo", ""), "Mcp-Session-Id", id); resp.StatusCode != 404 || code(t, body) == 0 || r.core.gone != 1 {
-		t.Errorf("after DELETE: %d %s, %d detached", resp.StatusCode, body, r.core.gone)
+	resp, body := r.send("POST", "/mcp", legacyCall("1", "echo", ""), "Mcp-Session-Id", id)
+	if _, gone := r.core.sessions(); resp.StatusCode != 404 || code(t, body) == 0 || gone != 1 {
+		t.Errorf("after DELETE: %d %s, %d detached", resp.StatusCode, body, gone)
 	}
 }
 

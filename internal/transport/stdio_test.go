@@ -92,7 +92,7 @@ func TestStdioSpeaksBothEras(t *testing.T) {
 	if err := <-l.ended; err != nil {
 		t.Error(err)
 	}
-	if r.core.gone != 1 {
+	if _, gone := r.core.sessions(); gone != 1 {
 		t.Error("the session was not detached")
 	}
 }
@@ -160,6 +160,8 @@ func TestStdioNotificationsProgressAndQuestions(t *testing.T) {
 	}
 	l.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	l.ask(`{"jsonrpc":"2.0","id":9,"method":"ping"}`)
+	r.core.mu.Lock()
+	defer r.core.mu.Unlock()
 	if r.core.notes[0] != wire.NoteRootsChanged {
 		t.Error(r.core.notes)
 	}
