@@ -42,9 +42,15 @@ type world struct {
 	asked    map[string]bool
 	breaks   int
 	calm     bool // nothing breaks any more
+	waiting  int  // requests that have no answer
 }
 
 const requests = 4000
+
+// waitingMost is how many requests the client has in flight. What so many take fits
+// through most connections before they break: if none ever answered anything, the
+// bridge would rightly give up.
+const waitingMost = 24
 
 var methods = []string{"tools/call", "tools/call", "tools/call", "resources/read", "tools/list", "ping", "prompts/list"}
 
@@ -52,6 +58,14 @@ func (w *world) roll(n int) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dice.IntN(n)
+}
+
+// wait counts requests that wait for an answer, n more.
+func (w *world) wait(n int) (waiting int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting += n
+	return w.waiting
 }
 
 func (w *world) run() {
@@ -62,6 +76,7 @@ func (w *world) run() {
 	got.Go(func() { w.collect(answers) })
 	if w.legacy {
 		sent["0"] = "initialize"
+		w.wait(1)
 		w.r.send(requestWith("0", "initialize", hello), notification("notifications/initialized", ""))
 	}
 	for i := 1; i <= requests; i++ {
@@ -70,6 +85,10 @@ func (w *world) run() {
 			id = `"` + id + `"`
 		}
 		sent[id] = method
+		for w.wait(0) >= waitingMost {
+			time.Sleep(100 * time.Millisecond) // in a bubble
+		}
+		w.wait(1)
 		w.r.send(requestWith(id, method, `{"t":"`+strings.Repeat("x", w.roll(300))+`"}`))
 		if w.roll(4) == 0 {
 			time.Sleep(time.Duration(w.roll(3000)) * time.Millisecond) // in a bubble
@@ -84,8 +103,8 @@ func (w *world) run() {
 		w.t.Error(err)
 	}
 	close(w.r.dialed)
+	got.Wait() // it may make more work
 	w.work.Wait()
-	got.Wait()
 	w.judge(sent, answers)
 }
 
@@ -114,6 +133,7 @@ func (w *world) collect(answers map[string][]string) {
 			})
 		case m.Method == "":
 			answers[string(m.ID)] = append(answers[string(m.ID)], line)
+			w.wait(-1)
 		}
 	}
 }
