@@ -48,11 +48,15 @@ const (
 // start it this way one has its turn at a time, and a service holds a lock from
 // before it listens until after it has ended.
 func startService(ctx context.Context, service *client.Client) error {
-	limit, cancel := context.WithTimeout(ctx, startTimeout)
+	return startServiceWithin(ctx, service, startTimeout)
+}
+
+func startServiceWithin(ctx context.Context, service *client.Client, within time.Duration) error {
+	limit, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	tick := time.NewTicker(startPoll)
 	defer tick.Stop()
-	s := starter{}
+	s := starter{within: within}
 	defer s.release()
 	for {
 		if _, err := service.Status(limit); err == nil {
@@ -74,10 +78,11 @@ func startService(ctx context.Context, service *client.Client) error {
 
 // starter starts the service when it is its turn and nobody else has.
 type starter struct {
-	unlock  func() error // ends its turn; nil: it is somebody else's
-	ended   chan error   // how the one that it started ended; nil: none runs
-	started int          // how often
-	before  int64        // where the log of the last one began
+	within  time.Duration // for how long it is tried
+	unlock  func() error  // ends its turn; nil: it is somebody else's
+	ended   chan error    // how the one that it started ended; nil: none runs
+	started int           // how often
+	before  int64         // where the log of the last one began
 }
 
 func (s *starter) release() {
@@ -140,10 +145,10 @@ func serviceHeld() (bool, error) {
 // late says why no service answers.
 func (s *starter) late() error {
 	if held, err := serviceHeld(); held && err == nil && s.ended == nil {
-		return withHint(durward.Errorf(durward.Unavailable, "", "a service runs (%s is locked), and did not answer on %s within %s", paths.Lock(), paths.Socket(), startTimeout),
+		return withHint(durward.Errorf(durward.Unavailable, "", "a service runs (%s is locked), and did not answer on %s within %s", paths.Lock(), paths.Socket(), s.within),
 			"durward doctor looks for the cause")
 	}
-	return durward.Errorf(durward.Unavailable, "", "the service did not come up within %s; see %s", startTimeout, paths.ServiceLog())
+	return durward.Errorf(durward.Unavailable, "", "the service did not come up within %s; see %s", s.within, paths.ServiceLog())
 }
 
 func (s *starter) start() error {

@@ -1,6 +1,12 @@
 package cli
 
-import "encoding/json"
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"durward/client"
+)
 
 // What the tests of this package look at besides the commands.
 var (
@@ -9,8 +15,12 @@ var (
 	ShellQuote       = shellQuote
 	Extension        = extension
 	Distance         = distance
-	StartService     = startService
 )
+
+// StartService starts the service in the background, however busy the machine is.
+func StartService(ctx context.Context, service *client.Client) error {
+	return startServiceWithin(ctx, service, 2*time.Minute)
+}
 
 // LaunchdUnit is the file for launchd.
 func LaunchdUnit(self, home, path string) (file, unit string) {
