@@ -13,6 +13,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
+
+	"durward/internal/private"
 )
 
 // The scripts run the real binaries: durward, and an honest little MCP server.
@@ -76,9 +78,13 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // end-service ends the service that runs with this script's state directory, and
-// waits until it answers no more.
+// waits until another one can start: it holds its lock to its very end, which is some
+// time after it answers no more.
 func endService(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')" && for i in $(seq 1200); do durward status >/dev/null 2>&1 || exit 0; sleep 0.05; done; exit 1`))
+	ts.Check(ts.Exec("sh", "-c", `kill "$(durward status --json | sed 's/.*"pid":\([0-9]*\).*/\1/')"`))
+	unlock, err := private.Lock(filepath.Join(ts.Getenv("XDG_STATE_HOME"), "durward", "service.lock"), time.Minute)
+	ts.Check(err)
+	ts.Check(unlock())
 }
 
 // completes REGEXP WORD… waits until the shell is offered what matches. Asked once, the
