@@ -208,7 +208,7 @@ func (g *Gateway) find(ctx context.Context, p *passage, name, what string, look 
 	case err != nil:
 		return err
 	case entry == nil:
-		return g.unknown(p, what, name)
+		return g.unknown(p, view, what, name)
 	}
 	p.aim(entry)
 	if entry.Name != name {
@@ -217,20 +217,22 @@ func (g *Gateway) find(ctx context.Context, p *passage, name, what string, look 
 	return nil
 }
 
-// unknown is the answer for a name that nobody offers: that its server is not
+// unknown is the answer for a name that is not in a view: that its server is not
 // there, or was not read to its end, if that may be why.
-func (g *Gateway) unknown(p *passage, what, name string) error {
+func (g *Gateway) unknown(p *passage, view *catalog.View, what, name string) error {
 	whose := catalog.ServerOf(name)
 	if p.in.Route.Kind == durward.RouteServer {
 		whose = p.in.Route.Name
 	}
 	if server, ok := g.set.Server(whose); ok {
-		switch s := server.Status(); s.State {
-		case durward.StateConnecting, durward.StateBackoff:
-			return durward.Errorf(durward.Unavailable, "server "+whose, "it is not available (%s): %s", s.State, orStarting(s.Reason))
-		case durward.StateDegraded: // what could not be read may have the name
+		switch s := server.Status(); {
+		case s.State == durward.StateDegraded: // what could not be read may have the name
 			return durward.Errorf(durward.Unavailable, "server "+whose, "it does not list a %s %s, and a part of what it offers could not be read yet: %s", what, clip(name), s.Reason)
-		case durward.StateConfigured, durward.StateReady, durward.StateDisabled:
+		case !view.Missing(whose): // all that it lists is there
+		case s.State == durward.StateConnecting || s.State == durward.StateBackoff:
+			return durward.Errorf(durward.Unavailable, "server "+whose, "it is not available (%s): %s", s.State, orStarting(s.Reason))
+		default:
+			return durward.Errorf(durward.Unavailable, "server "+whose, "it was not available until this moment; call again")
 		}
 	}
 	return invalidParams("unknown " + what + " " + clip(name))
@@ -300,11 +302,14 @@ func (g *Gateway) resolveResource(ctx context.Context, p *passage) error {
 func (g *Gateway) resolveReference(ctx context.Context, p *passage) error {
 	ref := p.in.Params.Ref.Of(p.in.Params.Raw)
 	if name, ok := wire.Unquote(wire.Get(ref, "name")); ok {
-		err := g.find(ctx, p, name, "prompt", prompt)
-		if err == nil && !g.known(p) {
-			err = g.unknown(p, "prompt", name)
+		if err := g.find(ctx, p, name, "prompt", prompt); err != nil || g.known(p) {
+			return err
 		}
-		return err
+		view, err := g.view(p)
+		if err != nil {
+			return err
+		}
+		return g.unknown(p, view, "prompt", name)
 	}
 	uri, ok := wire.Unquote(wire.Get(ref, "uri"))
 	if !ok {

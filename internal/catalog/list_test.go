@@ -84,7 +84,13 @@ func TestListForms(t *testing.T) {
 	equal(t, "route to the other server", list(t, view(t, cat, only("a")), wire.MethodToolsList), `{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}`)
 	contains(t, "route to the missing server", list(t, view(t, cat, only("b")), wire.MethodToolsList), `{"tools":[],"_meta":{"dev.durward/missing":[{"server":"b"`)
 
+	if v := view(t, cat, all); !v.Missing("b") || v.Missing("a") || !view(t, cat, only("b")).Missing("b") {
+		t.Error("views know of another server that is missing")
+	}
 	cat.Missing("b", "", "")
+	if view(t, cat, all).Missing("b") {
+		t.Error("a view knows of a server that is missing no more")
+	}
 	equal(t, "cleared", list(t, view(t, cat, all), wire.MethodToolsList), `{"tools":[`+item+`]}`)
 	if _, err := view(t, cat, all).List(query("ping", "", catalog.Tasked, nil)); durward.KindOf(err) != durward.Invalid {
 		t.Errorf("ping lists: %v", err)

@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"durward"
+	"durward/internal/wire"
 )
 
 // View is what one route offers at one moment. It never changes and is safe for
@@ -70,6 +71,18 @@ func (v *View) Problems() []string {
 		}
 	}
 	return all
+}
+
+// Missing reports whether a server is not there, so that what it lists may lack in the
+// view: it is coming up, or is out of order.
+func (v *View) Missing(server string) bool {
+	list := []byte(v.missing)
+	for at := range wire.Elements(list) {
+		if name, _ := wire.Unquote(wire.Get(at.Of(list), "server")); name == server {
+			return true
+		}
+	}
+	return false
 }
 
 // Tool returns the tool offered under a name, whether the caller's audience is

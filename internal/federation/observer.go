@@ -29,6 +29,7 @@ func (o *observer) Catalog(server string, l *upstream.Listing) {
 	} else {
 		s.offer.put(snapshot)
 		if l.Complete {
+			s.offer.missing(server, "", "") // its state, which says so too, follows
 			s.settle.settled(server)
 		} else {
 			s.settle.partly(server)

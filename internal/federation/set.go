@@ -114,10 +114,7 @@ func (s *Set) Add(spec durward.Server) error {
 		s.order = s.order[:len(s.order)-1]
 		return errors.Join(err, s.declare(), server.Close())
 	}
-	next := maps.Clone(*s.servers.Load())
-	next[spec.Name] = server
-	s.servers.Store(&next)
-	if !spec.Disabled {
+	if !spec.Disabled { // before anybody finds it, who would take it for one that is there
 		p := ofServers
 		if spec.Transport == durward.TransportBuiltin {
 			p = ofOurs
@@ -125,6 +122,9 @@ func (s *Set) Add(spec durward.Server) error {
 		s.settle.expect(spec.Name, p)
 		s.offer.missing(spec.Name, string(durward.StateConnecting), "it was just added")
 	}
+	next := maps.Clone(*s.servers.Load())
+	next[spec.Name] = server
+	s.servers.Store(&next)
 	if s.level != "" {
 		server.SetLevel(s.level)
 	}

@@ -220,12 +220,23 @@ func (c *conn) store(got []listed, last bool) {
 	if last {
 		c.lister.said &= c.lister.dirty // what was said meanwhile is for the next round
 	}
-	if last && c.link == s.primary {
-		s.settleState()
-	}
 	s.mu.Unlock()
 	if told != nil {
 		<-told
+	}
+	if last {
+		c.settle()
+	}
+}
+
+// settle says how the server is whose lists were read. Who sees that it is ready finds
+// what it lists, so the Observer has that by now.
+func (c *conn) settle() {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.link == s.primary && c.link.up == c {
+		s.settleState()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"durward"
@@ -318,6 +319,33 @@ func TestRefreshReturnsWhenTheObserverHasIt(t *testing.T) {
 		version.Store(9)
 		if err := r.Refresh(context.Background()); err == nil || !contains(err.Error(), "disk on fire") {
 			t.Errorf("Refresh says %v", err)
+		}
+	})
+}
+
+// late is an Observer that takes catalogs when it is told to.
+type late struct {
+	*watcher
+	take chan struct{}
+}
+
+func (l late) Catalog(server string, listing *upstream.Listing) {
+	<-l.take
+	l.watcher.Catalog(server, listing)
+}
+
+// Who sees that a server is ready finds what it lists.
+func TestAServerIsReadyWhenTheObserverHasWhatItLists(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		slow := late{&watcher{}, make(chan struct{})}
+		r := start(t, stdio(), &world{script: always(act{opened: legacyOpened(everything)})}, func(o *upstream.Options) { o.Observer = slow })
+		if st := r.Status(); st.State != durward.StateConnecting {
+			t.Errorf("it is %s before anybody has its lists", st.State)
+		}
+		close(slow.take)
+		synctest.Wait()
+		if st := r.wantState(t, durward.StateReady); slow.last() == nil {
+			t.Errorf("%+v", st)
 		}
 	})
 }
