@@ -19,7 +19,9 @@ func missing(a *rawclient.Answer) string {
 }
 
 func TestB1_SilentServerDelaysNobody(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("silent", "-start", "silent"), hostileServer("good")}})
+	silent := hostileServer("silent", "-start", "silent")
+	silent.StartTimeout = time.Hour
+	g := start(t, gateway.Options{Servers: []durward.Server{silent, hostileServer("good")}})
 	g.await(t, "good", isReady)
 	for era, c := range g.clients(t, "/mcp") {
 		a := do(t, c, "tools/list", `{}`)
@@ -43,6 +45,7 @@ func TestB2_MissingAndCrashingServersLeaveOthersUsable(t *testing.T) {
 		{Name: "missing", Command: "/nonexistent/mcp-server"}, hostileServer("crash", "-start", "crash"),
 		{Name: "refused", URL: "http://127.0.0.1:1/mcp"}, hostileServer("good"),
 	}})
+	g.await(t, "good", isReady)
 	for _, name := range []string{"missing", "crash", "refused"} {
 		s := g.await(t, name, func(s durward.ServerStatus) bool { return s.State == durward.StateBackoff })
 		if s.Reason == "" || s.NextTry.IsZero() {
@@ -62,7 +65,7 @@ func TestB2_MissingAndCrashingServersLeaveOthersUsable(t *testing.T) {
 }
 
 func TestB5_DeadServerIsReplacedForTheNextCall(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	c := g.modern("/mcp")
 	if a := call(t, c, "h__die", `{}`); a.Code() != wire.CodeUnknownOutcome {
 		t.Errorf("the call that killed the server: %s", a.Msg.Error)
@@ -95,7 +98,7 @@ func TestB5_HungServerIsReplaced(t *testing.T) {
 }
 
 func TestB7_NoiseHarmsNothingAndIsCounted(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-start", "noise")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-start", "noise")}})
 	for era, c := range g.clients(t, "/mcp") {
 		if a := call(t, c, "h__noise", `{}`); a.Text() != "quiet again" {
 			t.Errorf("%s: %s", era, a.Msg.Error)
@@ -114,7 +117,7 @@ func TestB7_NoiseHarmsNothingAndIsCounted(t *testing.T) {
 }
 
 func TestB8_OversizedResultIsRefusedWhole(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Limits: gateway.Limits{Message: 1 << 20}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Limits: gateway.Limits{Message: 1 << 20}})
 	for era, c := range g.clients(t, "/mcp") {
 		a := call(t, c, "h__big", `{"n":2000000}`)
 		if a.Msg.Result != nil || !strings.Contains(a.Message(), "limits.message") {
@@ -134,6 +137,7 @@ func TestB16_RefusedCredentialsAreNoOutage(t *testing.T) {
 	if !strings.Contains(s.Reason, "401") {
 		t.Errorf("the reason does not tell refused credentials from an outage: %s", s.Reason)
 	}
+	g.await(t, "h", isReady)
 	for era, c := range g.clients(t, "/mcp") {
 		if a := call(t, c, "h__rpcerror", `{}`); a.Status >= 500 || a.Code() != -32000 {
 			t.Errorf("%s: status %d, %s", era, a.Status, a.Msg.Error)
@@ -160,7 +164,7 @@ func TestB26_StderrIsShownWhereTheFailureIs(t *testing.T) {
 }
 
 func TestB27_StateLivesFromCallToCall(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	for era, c := range g.clients(t, "/mcp") {
 		call(t, c, "h__set", `{"name":"`+era+`","text":"kept"}`)
 		if a := call(t, c, "h__get", `{"name":"`+era+`"}`); a.Text() != "kept" {
@@ -173,7 +177,8 @@ func TestB28_EnvironmentAndArgumentsAreExact(t *testing.T) {
 	const odd = "a b\t\"c\" 'd' $HOME `e` \\ ü\nnext; rm -rf *"
 	s := hostileServer("h", "-counter", "", odd, "", "$X")
 	s.Env = map[string]string{"ODD": odd, "EMPTY": ""}
-	g := start(t, gateway.Options{Servers: []durward.Server{s}})
+	t.Setenv("DURWARD_TEST_SECRET", "must not be inherited")
+	g := ready(t, gateway.Options{Servers: []durward.Server{s}})
 	c := g.modern("/mcp")
 	if a := call(t, c, "h__env", `{"name":"ODD"}`); a.Text() != "true:"+odd {
 		t.Errorf("environment: %q", a.Text())
@@ -185,7 +190,6 @@ func TestB28_EnvironmentAndArgumentsAreExact(t *testing.T) {
 	if a := call(t, c, "h__args", `{}`); a.Text() != want {
 		t.Errorf("arguments: %s, wanted %s", a.Text(), want)
 	}
-	t.Setenv("DURWARD_TEST_SECRET", "must not be inherited")
 	if a := call(t, c, "h__env", `{"name":"DURWARD_TEST_SECRET"}`); a.Text() != "false:" {
 		t.Errorf("the service's environment leaked: %q", a.Text())
 	}

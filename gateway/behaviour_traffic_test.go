@@ -19,7 +19,7 @@ import (
 )
 
 func TestB9_ProgressComesInOrderAndBeforeTheResult(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	for era, c := range g.clients(t, "/mcp") {
 		meta := `"progressToken":"my token"`
 		if c.Modern {
@@ -208,7 +208,7 @@ func TestB18_SilenceIsKeptAlive(t *testing.T) {
 }
 
 func TestB19_IDsComeBackByteForByteAndNotificationsGetNoAnswer(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	for era, c := range g.clients(t, "/mcp") {
 		meta := ""
 		if c.Modern {
@@ -282,7 +282,7 @@ func TestB24_ForeignOriginsAndHostsAreRefused(t *testing.T) {
 
 func TestB29_ReloadTouchesOnlyWhatChanged(t *testing.T) {
 	stays, changes, goes := hostileServer("stays"), hostileServer("changes"), hostileServer("goes")
-	g := start(t, gateway.Options{Servers: []durward.Server{stays, changes, goes}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{stays, changes, goes}})
 	clients := g.clients(t, "/mcp")
 	for _, c := range clients {
 		call(t, c, "stays__set", `{"name":"k","text":"kept"}`)
@@ -293,6 +293,8 @@ func TestB29_ReloadTouchesOnlyWhatChanged(t *testing.T) {
 	if err := g.Reload(gateway.Options{Servers: []durward.Server{stays, changes, hostileServer("comes")}}); err != nil {
 		t.Fatal(err)
 	}
+	g.await(t, "changes", isReady)
+	g.await(t, "comes", isReady)
 	for era, c := range clients {
 		for _, tt := range []struct{ tool, arguments, want string }{
 			{"stays__get", `{"name":"k"}`, "kept"},

@@ -24,6 +24,7 @@ func TestB6_NoDescendantSurvivesClose(t *testing.T) {
 	}
 	web := httptest.NewServer(g.Handler())
 	defer web.Close()
+	(&running{g, web.URL}).await(t, "h", isReady)
 	inside := call(t, &rawclient.Client{URL: web.URL + "/mcp", Modern: true}, "h__fork", `{}`).Text()
 	lingering := lingerers(t)
 	if len(lingering) == 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 func TestCallsThroughEveryRoute(t *testing.T) {
-	g := start(t, gateway.Options{
+	g := ready(t, gateway.Options{
 		Builtin: true, Servers: []durward.Server{hostileServer("h")},
 		Toolsets: []durward.Toolset{{Name: "mine", Tools: []string{"h__echo", "local__*"}}},
 	})
@@ -34,7 +34,7 @@ func TestCallsThroughEveryRoute(t *testing.T) {
 }
 
 func TestUnknownNamesAreRefused(t *testing.T) {
-	g := start(t, gateway.Options{
+	g := ready(t, gateway.Options{
 		Builtin: true, Servers: []durward.Server{hostileServer("h")},
 		Toolsets: []durward.Toolset{{Name: "mine", Tools: []string{"local__*"}}},
 	})

@@ -19,7 +19,7 @@ func owner() durward.Caller {
 }
 
 func TestTheOwnersRequestsTakeTheSamePath(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("a")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("a")}})
 	result, err := g.Do(t.Context(), gateway.Request{
 		Caller: owner(), Method: "tools/call", Params: json.RawMessage(`{"name":"a__echo","arguments":{"text":"hello"}}`),
 	})

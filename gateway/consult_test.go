@@ -102,6 +102,13 @@ func (d *desk) taken() string {
 	return all
 }
 
+// asked is how often a person was asked.
+func (d *desk) asked() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.asks
+}
+
 func (d *desk) start(t *testing.T, opt gateway.Options) *running {
 	t.Helper()
 	opt.Servers, opt.Decider, opt.Recorder, opt.Approver = []durward.Server{hostileServer("h")}, d, d, d
@@ -230,13 +237,13 @@ func TestAnApprovalHoldsForTheRoundsOfItsCall(t *testing.T) {
 		if a.Msg.Error != nil || !strings.Contains(a.Text(), "round 3") {
 			t.Fatalf("%s: %s %s", server.Name, a.Msg.Result, a.Msg.Error)
 		}
-		if d.asks != 1 {
-			t.Errorf("%s: a person was asked %d times for one call", server.Name, d.asks)
+		if n := d.asked(); n != 1 {
+			t.Errorf("%s: a person was asked %d times for one call", server.Name, n)
 		}
 		d.mu.Lock()
 		d.answer.Approved = false
 		d.mu.Unlock()
-		if a := do(t, c, wire.MethodToolsCall, second); a.Code() != wire.CodeDeniedByPerson || d.asks != 2 {
+		if a := do(t, c, wire.MethodToolsCall, second); a.Code() != wire.CodeDeniedByPerson || d.asked() != 2 {
 			t.Errorf("%s: a round that was answered before was made again without asking: %s %s", server.Name, a.Msg.Result, a.Msg.Error)
 		}
 	}

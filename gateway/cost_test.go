@@ -63,6 +63,9 @@ func preparedWith(tb testing.TB, opt gateway.Options) (h http.Handler, r *http.R
 	} {
 		r.Header.Set(k, v)
 	}
+	if err := g.RefreshServer(tb.Context(), "h"); err != nil { // returns when its lists are there
+		tb.Fatal(err)
+	}
 	if n := directly(g.Handler(), r, body); n < 50 {
 		tb.Fatalf("the first call brought %d bytes", n)
 	}

@@ -77,7 +77,7 @@ func TestB12_ListsWithoutPrefixAreByteFaithful(t *testing.T) {
 // A legacy server's results reach a legacy client untouched; a modern client
 // gets the type that its era requires, and nothing else changes.
 func TestResultsAreByteFaithful(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Toolsets: []durward.Toolset{{Name: "all", Tools: []string{"*"}}}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Toolsets: []durward.Toolset{{Name: "all", Tools: []string{"*"}}}})
 	for route, tool := range map[string]string{"/mcp": "h__raw", "/servers/h/mcp": "raw", "/toolsets/all/mcp": "h__raw"} {
 		for era, c := range g.clients(t, route) {
 			for _, want := range corpus(t, "results.jsonl") {
@@ -96,7 +96,7 @@ func TestResultsAreByteFaithful(t *testing.T) {
 
 // What a client sends reaches the server as it was, big numbers and all.
 func TestArgumentsAreByteFaithful(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	for era, c := range g.clients(t, "/mcp") {
 		for _, arguments := range []string{
 			`{"n":9007199254740993,"e":1e400,"z":-0,"a":0.10}`, `{ "b" : [ 1 , null ] , "a" : "\u00fc\ud83d\ude00" }`, `{}`,
@@ -114,7 +114,7 @@ func TestArgumentsAreByteFaithful(t *testing.T) {
 // but for the id of the task.
 func TestTaskResultsNeedTheExtension(t *testing.T) {
 	const task = `{"resultType":"task","status":"working" , "taskId" : "t-1","ttlMs":60000,"x":1e400}`
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}})
 	c := g.modern("/servers/h/mcp")
 	if a := call(t, c, "raw", `{"raw":`+wire.Quote(task)+`}`); a.Code() != wire.CodeMissingCapability {
 		t.Errorf("undeclared: %s %s", a.Msg.Result, a.Msg.Error)

@@ -16,9 +16,8 @@ import (
 
 // gate decides by the name of the tool and notes what passes.
 type gate struct {
-	mu    sync.Mutex // guards notes
-	notes []string
-
+	mu           sync.Mutex // guards all below
+	notes        []string
 	refuseIntent bool
 }
 
@@ -64,6 +63,8 @@ func (*gate) Visible(_ *durward.Caller, tool *durward.Call) bool { return tool.N
 
 func (g *gate) Intent(_ context.Context, c *durward.Call, d durward.Decision) error {
 	g.note("intent " + d.Action.String() + " " + c.Caller.Principal + " " + string(c.Caller.Entrance))
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.refuseIntent {
 		return durward.Errorf(durward.Unavailable, "ledger", "the disk is full")
 	}
@@ -138,7 +139,9 @@ func TestARefusedResultNeverReachesTheCaller(t *testing.T) {
 func TestNothingPassesThatCannotBeWritten(t *testing.T) {
 	r, g := gated(t)
 	c := r.modern("/mcp")
+	g.mu.Lock()
 	g.refuseIntent = true
+	g.mu.Unlock()
 	a := call(t, c, "h__echo", `{"text":"x"}`)
 	if a.Code() != wire.CodeUnavailable || !strings.Contains(a.Message(), "disk is full") {
 		t.Errorf("%s", a.Body)

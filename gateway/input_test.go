@@ -116,10 +116,9 @@ func TestB10_PromptsAndResourcesAsk(t *testing.T) {
 
 // Questions that a legacy server asks together are one round for a modern client.
 func TestB10_QuestionsThatComeTogetherAreOneRound(t *testing.T) {
-	g := start(t, gateway.Options{Servers: []durward.Server{hostileServer("l")}})
-	g.await(t, "l", isReady)
+	g := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("l")}, Limits: gateway.Limits{Holds: 1000}})
 	c := g.asking(t, true, "/mcp")
-	for range 10 {
+	for range 500 {
 		a := do(t, c, wire.MethodToolsCall, `{"name":"l__interview","arguments":`+arguments("me", 1, 5, "form")+`}`)
 		n := count(wire.Get(a.Msg.Result, "inputRequests"))
 		if n == 5 {

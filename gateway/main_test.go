@@ -102,8 +102,20 @@ func call(t *testing.T, c *rawclient.Client, name, arguments string) *rawclient.
 	return a
 }
 
+// ready is start that waits until all servers are ready. A test that is not about servers
+// that come up begins so: one that is held up between two of its lists is one that
+// lacks something, for a while.
+func ready(t *testing.T, opt gateway.Options) *running {
+	t.Helper()
+	r := start(t, opt)
+	for _, s := range r.Status().Servers {
+		r.await(t, s.Name, isReady)
+	}
+	return r
+}
+
 // await polls the state of a server until ok says so. What a server lists that is
-// ready is there as well, when it returns: the state is told first.
+// ready is there as well.
 func (r *running) await(t *testing.T, name string, ok func(durward.ServerStatus) bool) durward.ServerStatus {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -113,9 +125,6 @@ func (r *running) await(t *testing.T, name string, ok func(durward.ServerStatus)
 	for {
 		for _, s := range r.Status().Servers {
 			if s.Name == name && ok(s) {
-				if s.State == durward.StateReady || s.State == durward.StateDegraded {
-					_, _ = r.Items(ctx, durward.Caller{}, durward.Route{Kind: durward.RouteServer, Name: name}, "templates") // waits for its first list
-				}
 				return s
 			}
 		}

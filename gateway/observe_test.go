@@ -2,10 +2,10 @@ package gateway_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -62,11 +62,25 @@ func (w *watching) SessionEnded(c durward.Caller, _ time.Duration) {
 	w.ended = append(w.ended, c)
 }
 
+// last returns what it was told last.
+func (w *watching) last() (gateway.Passed, gateway.Sent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.passed[len(w.passed)-1], w.sent[len(w.sent)-1]
+}
+
 // noting is a Recorder that keeps calls; with an error it records none.
 type noting struct {
+	mu    sync.Mutex // guards all below
 	err   error
-	mu    sync.Mutex // guards calls
 	calls []durward.Call
+}
+
+// fail has it record nothing from now on; nil: has it record again.
+func (n *noting) fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.err = err
 }
 
 func (n *noting) Intent(_ context.Context, call *durward.Call, _ durward.Decision) error {
@@ -226,7 +240,7 @@ func TestAnObserverBeginsTraces(t *testing.T) {
 			for server, k := range all {
 				call(t, c, server+"__tool", `{}`)
 				recorded := notes.last().Trace
-				passed, sent := w.passed[len(w.passed)-1], w.sent[len(w.sent)-1]
+				passed, sent := w.last()
 				if recorded.TraceID == [16]byte{} || recorded.SpanID == [8]byte{} || recorded.Caller != [8]byte{} || recorded.Flags == 1 != sample {
 					t.Errorf("%s to %s: %+v", era, server, recorded)
 				}
@@ -268,10 +282,10 @@ func TestAnObserverIsToldOfEveryRequest(t *testing.T) {
 	all["modern"].Fails = true
 	call(t, c, "modern__tool", `{}`)
 	check("one that fails", durward.StatusError, 1)
-	notes.err = errors.New("the disk is full")
+	notes.fail(errors.New("the disk is full"))
 	call(t, c, "legacy__tool", `{}`)
 	check("one that cannot be recorded", gateway.StatusUnrecorded, 0)
-	notes.err = nil
+	notes.fail(nil)
 	if n := g.Load().Passing; n != 0 {
 		t.Errorf("%d requests are at the gate", n)
 	}
@@ -316,10 +330,11 @@ func (exploding) Visible(*durward.Caller, *durward.Call) bool { return true }
 func TestAnObserverIsToldOfDefects(t *testing.T) {
 	_, servers := keepers(t)
 	w := &watching{traces: true}
-	var log bytes.Buffer
-	g := start(t, gateway.Options{Servers: servers, Decider: exploding{}, Observer: w, Log: slog.New(withTrace{slog.NewTextHandler(&log, nil)})})
+	g := start(t, gateway.Options{Servers: servers, Decider: exploding{}, Observer: w, Log: slog.New(withTrace{slog.NewTextHandler(io.Discard, nil)})})
 	g.await(t, "legacy", isReady)
 	a := call(t, g.modern("/mcp"), "legacy__tool", `{}`)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if a.Msg.Error == nil || len(w.passed) != 1 || w.passed[0].Outcome.Status != gateway.StatusDefect || g.Load().Passing != 0 {
 		t.Errorf("%s, %+v, %+v", a.Msg.Error, w.passed, g.Load())
 	}

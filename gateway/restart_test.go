@@ -119,6 +119,7 @@ func live(t *testing.T, at *address, keys ...durward.SealKey) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
+	(&running{Gateway: g}).await(t, "h", isReady)
 	listener := at.lend()
 	server := &http.Server{Handler: g.Handler(), ReadHeaderTimeout: time.Minute}
 	served := make(chan error, 1)
@@ -199,7 +200,7 @@ func TestB3_ClientsOfBothErasDoNotNoticeARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	asking.expect("")
-	// And so do changes, those included that the server's start was.
+	// And so do changes.
 	if a := call(t, legacy, "h__change", `{"n":1}`); a.Text() != "changed" {
 		t.Fatal(a.Msg.Error)
 	}

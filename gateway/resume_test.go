@@ -84,7 +84,7 @@ func (s *eventStream) expect(methods ...string) (m wire.Message) {
 // real server between any two messages.
 func TestB9_ABrokenConnectionLosesNothingOfACall(t *testing.T) {
 	counter := filepath.Join(t.TempDir(), "executions")
-	r := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-counter", counter)}})
+	r := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-counter", counter)}})
 	c := &rawclient.Client{URL: r.url + "/mcp"}
 	if _, err := c.Initialize(t.Context(), `{"elicitation":{}}`); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestB9_ABrokenConnectionLosesNothingOfACall(t *testing.T) {
 // the answer waits although nobody ever was connected to its stream again.
 func TestB9_ALegacyConnectionThatBreaksCancelsNothing(t *testing.T) {
 	notes := filepath.Join(t.TempDir(), "notes")
-	r := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-notes", notes)}})
+	r := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h", "-notes", notes)}})
 	c := &rawclient.Client{URL: r.url + "/servers/h/mcp"}
 	if _, err := c.Initialize(t.Context(), `{"elicitation":{}}`); err != nil {
 		t.Fatal(err)

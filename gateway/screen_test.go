@@ -124,6 +124,15 @@ func (m *timed) Outcome(_ context.Context, c *durward.Call, o durward.Outcome) {
 	}
 }
 
+// taken returns both since the last time.
+func (m *timed) taken() (ended, wrong int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ended, wrong = m.ended, m.wrong
+	m.ended, m.wrong = 0, 0
+	return ended, wrong
+}
+
 // A call that waits for the input of its client was made, and its record says when.
 func TestCallsThatWaitForInputSayWhenTheyWereMade(t *testing.T) {
 	m := new(timed)
@@ -132,13 +141,13 @@ func TestCallsThatWaitForInputSayWhenTheyWereMade(t *testing.T) {
 	g.await(t, "m", isReady)
 	g.await(t, "l", isReady)
 	for _, server := range []string{"m", "l"} {
-		m.ended = 0
+		m.taken()
 		c := g.asking(t, true, "/mcp")
 		if _, err := c.Converse(t.Context(), wire.MethodToolsCall, `{"name":"`+server+`__interview","arguments":`+arguments("me", 2, 1, "form")+`}`, saysWhat); err != nil {
 			t.Fatal(err)
 		}
-		if m.ended != 3 || m.wrong > 0 {
-			t.Errorf("%s: %d of %d calls say that they were not made, or made at another time", server, m.wrong, m.ended)
+		if ended, wrong := m.taken(); ended != 3 || wrong > 0 {
+			t.Errorf("%s: %d of %d calls say that they were not made, or made at another time", server, wrong, ended)
 		}
 	}
 }
@@ -200,7 +209,10 @@ func TestAnswersToServersAreReviewed(t *testing.T) {
 			t.Errorf("%s: %v %s %s", answer, err, a.Msg.Result, a.Msg.Error)
 		}
 	}
-	if all := strings.Join(d.kept, "\n"); strings.Contains(all, "my-password") || strings.Contains(all, "never") || strings.Contains(all, "question 1") || !strings.Contains(all, "***") {
+	d.mu.Lock()
+	all := strings.Join(d.kept, "\n")
+	d.mu.Unlock()
+	if strings.Contains(all, "my-password") || strings.Contains(all, "never") || strings.Contains(all, "question 1") || !strings.Contains(all, "***") {
 		t.Errorf("kept:\n%s", all)
 	}
 }
@@ -288,7 +300,14 @@ func TestQuestionsThatAreNotPutAreNotRecordedAsPut(t *testing.T) {
 // cautious keeps no query of a URI.
 type cautious struct {
 	noSampling
-	failure string // of the last call
+	mu      sync.Mutex // guards failure
+	failure string     // of the last call
+}
+
+func (d *cautious) said() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failure
 }
 
 func (d *cautious) Outcome(ctx context.Context, c *durward.Call, o durward.Outcome) {
@@ -325,14 +344,14 @@ func TestNamesInTheRecordAreWithoutWhatIsNotKept(t *testing.T) {
 			if len(rows) != 1 || !strings.Contains(string(rows[0].call.Params), "?***") {
 				t.Fatalf("%s %s: %+v", era, method, rows)
 			}
-			if all := rows[0].call.Name + rows[0].call.FullName + string(rows[0].call.Params) + d.failure; strings.Contains(all, "hunter2") {
+			if all := rows[0].call.Name + rows[0].call.FullName + string(rows[0].call.Params) + d.said(); strings.Contains(all, "hunter2") {
 				t.Errorf("%s %s: %s", era, method, all)
 			}
 		}
 		d.of("")
 		do(t, c, wire.MethodToolsCall, `{"name":"what?opaque","arguments":{}}`)
-		if rows := d.of(wire.MethodToolsCall); len(rows) != 1 || rows[0].call.FullName != "" || strings.Contains(d.failure, "opaque") {
-			t.Errorf("%s: %+v, %s", era, rows, d.failure)
+		if rows := d.of(wire.MethodToolsCall); len(rows) != 1 || rows[0].call.FullName != "" || strings.Contains(d.said(), "opaque") {
+			t.Errorf("%s: %+v, %s", era, rows, d.said())
 		}
 		do(t, c, wire.MethodResourcesRead, `{"uri":"hostile://state"}`)
 		if rows := d.of(wire.MethodResourcesRead); len(rows) != 1 || rows[0].call.FullName != "hostile://state" {

@@ -29,11 +29,7 @@ func lazily(t *testing.T, opt gateway.Options) *running {
 	if opt.Servers == nil {
 		opt.Servers = []durward.Server{hostileServer("h")}
 	}
-	r := start(t, opt)
-	for _, s := range opt.Servers {
-		r.await(t, s.Name, isReady)
-	}
-	return r
+	return ready(t, opt)
 }
 
 // offering returns the names that a route lists, and their raw tools.
@@ -140,9 +136,10 @@ func TestASearchKnowsWhatChanged(t *testing.T) {
 	opened := make(chan struct{})
 	go func() {
 		_ = c.Stream(ctx, `{"notifications":{"toolsListChanged":true}}`, func(m wire.Message) bool {
-			if m.Method == wire.NoteToolsChanged {
+			switch m.Method {
+			case wire.NoteToolsChanged:
 				changed <- struct{}{}
-			} else {
+			case wire.NoteAcknowledged:
 				close(opened)
 			}
 			return true
@@ -308,8 +305,7 @@ func TestReloadChangesWhatIsLazy(t *testing.T) {
 	h := hostileServer("h")
 	set := durward.Toolset{Name: "s", Tools: []string{"h__*"}, Lazy: true}
 	opt := gateway.Options{Servers: []durward.Server{h}, Builtin: true, Toolsets: []durward.Toolset{set}}
-	r := start(t, opt)
-	r.await(t, "h", isReady)
+	r := ready(t, opt)
 	c := r.modern("/mcp")
 	if names, _ := offering(t, c); strings.Contains(names, "search_tools") || !strings.Contains(names, "h__echo") {
 		t.Fatalf("before: %s", names)
@@ -319,9 +315,10 @@ func TestReloadChangesWhatIsLazy(t *testing.T) {
 	defer cancel()
 	go func() {
 		_ = c.Stream(ctx, `{"notifications":{"toolsListChanged":true}}`, func(m wire.Message) bool {
-			if m.Method == wire.NoteToolsChanged {
+			switch m.Method {
+			case wire.NoteToolsChanged:
 				changed <- struct{}{}
-			} else {
+			case wire.NoteAcknowledged:
 				close(opened)
 			}
 			return true

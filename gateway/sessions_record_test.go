@@ -31,7 +31,7 @@ func only(notes, kind string) (found []string) {
 
 func TestSessionsAreWrittenDown(t *testing.T) {
 	g := &sessionGate{}
-	r := start(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Decider: &gate{}, Recorder: g})
+	r := ready(t, gateway.Options{Servers: []durward.Server{hostileServer("h")}, Decider: &gate{}, Recorder: g})
 	first, second := r.legacy(t, "/mcp"), r.legacy(t, "/servers/h/mcp")
 	do(t, r.modern("/mcp"), "tools/list", "{}")
 	began := only(g.taken(), "began ")

@@ -48,10 +48,12 @@ func TestB10_SubscribersHearOfWhatTheirOwnCallsChange(t *testing.T) {
 func hears(t *testing.T, c *rawclient.Client, who string) {
 	const uri = "hostile://state"
 	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+	over := make(chan struct{})
+	defer func() { stop(); <-over }()
 	told, subscribed := make(chan struct{}), make(chan struct{})
 	var once, first sync.Once
 	go func() {
+		defer close(over)
 		_ = c.Stream(ctx, `{"notifications":{"resourceSubscriptions":["`+uri+`"]}}`, func(m wire.Message) bool {
 			switch {
 			case m.Method == wire.NoteAcknowledged:

@@ -351,7 +351,10 @@ func listenTo(t *testing.T, c *rawclient.Client, filter string) (*listened, stri
 func (l *listened) next(t *testing.T) wire.Message {
 	t.Helper()
 	select {
-	case m := <-l.notes:
+	case m, open := <-l.notes:
+		if !open {
+			t.Fatal("the stream ended")
+		}
 		return m
 	case <-time.After(time.Minute):
 		t.Fatal("nothing came")
