@@ -118,12 +118,6 @@ type Item struct {
 	Raw     json.RawMessage // as it is listed here
 }
 
-// AwaitServer waits, within ctx, for a server that comes up for the first time. [Gateway.Items]
-// waits for no single one that is late.
-func (g *Gateway) AwaitServer(ctx context.Context, server string) {
-	g.set.AwaitServer(ctx, server, firstStart)
-}
-
 // Items lists what a route offers of one kind, in the order of its lists: tools,
 // prompts, resources and templates are the kinds. It waits, within ctx, for
 // servers that come up for the first time.
