@@ -57,11 +57,7 @@ func runCall(ctx context.Context, name string, args []string, opt callOptions, s
 	if err != nil {
 		return err
 	}
-	tools, err := service.Tools(ctx, client.Filter{})
-	if err != nil {
-		return err
-	}
-	tool, err := find(tools, "tool", name)
+	tool, err := named(ctx, service, (*client.Client).Tools, "tool", name, client.Filter{})
 	if err != nil {
 		return err
 	}

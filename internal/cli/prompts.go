@@ -71,11 +71,7 @@ func runPromptsGet(ctx context.Context, name string, args []string, opt getOptio
 	if err != nil {
 		return err
 	}
-	prompts, err := service.Prompts(ctx, client.Filter{})
-	if err != nil {
-		return err
-	}
-	if _, err := find(prompts, "prompt", name); err != nil {
+	if _, err := named(ctx, service, (*client.Client).Prompts, "prompt", name, client.Filter{}); err != nil {
 		return err
 	}
 	result, err := service.GetPrompt(ctx, client.CallRequest{Name: name, Arguments: raw})

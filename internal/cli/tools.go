@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,21 +46,21 @@ func newTools(std Streams) *cobra.Command {
 }
 
 // runList lists items, or shows the one that is named.
-func runList(ctx context.Context, what string, list func(*client.Client, context.Context, client.Filter) ([]client.Item, error), args []string, opt listOptions, std Streams) error {
+func runList(ctx context.Context, what string, list lister, args []string, opt listOptions, std Streams) error {
 	service, err := connect(ctx, std)
 	if err != nil {
 		return err
 	}
-	items, err := list(service, ctx, opt.filter)
-	if err != nil {
-		return err
-	}
 	if len(args) == 1 {
-		it, err := find(items, what, args[0])
+		it, err := named(ctx, service, list, what, args[0], opt.filter)
 		if err != nil {
 			return err
 		}
 		return printItem(std, it, opt.json)
+	}
+	items, err := list(service, ctx, opt.filter)
+	if err != nil {
+		return err
 	}
 	if opt.json {
 		return printJSON(std.Out, client.ItemList{Items: items})
@@ -68,6 +69,31 @@ func runList(ctx context.Context, what string, list func(*client.Client, context
 		note(std, "nothing is offered; durward status says which servers are missing")
 	}
 	return printItems(std.Out, items)
+}
+
+// lister lists what the service offers of one kind.
+type lister func(*client.Client, context.Context, client.Filter) ([]client.Item, error)
+
+// named returns the item of a name. Where its server is still starting when a list does
+// not wait for it any longer, it alone is waited for.
+func named(ctx context.Context, service *client.Client, list lister, what, name string, filter client.Filter) (*client.Item, error) {
+	items, err := list(service, ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	it, missing := find(items, what, name)
+	server, _, prefixed := strings.Cut(name, "__")
+	if missing == nil || !prefixed || filter.Server != "" {
+		return it, missing
+	}
+	filter.Server = server
+	if items, err = list(service, ctx, filter); err != nil { // there is no such server
+		return nil, missing
+	}
+	if it, err = find(items, what, name); err != nil {
+		return nil, missing // which knows more names that are near
+	}
+	return it, nil
 }
 
 // find looks an item up by the name under which it is offered.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"durward/internal/daemon"
 	"durward/internal/paths"
 	"durward/internal/testkit/hostile"
+	"durward/internal/testkit/keeper"
 	"durward/internal/wire"
 )
 
@@ -59,6 +61,38 @@ func TestAServerIsTriedUntilAllItsListsAreThere(t *testing.T) {
 	s, err := c.AddServer(t.Context(), client.NewServer{Name: "w", URL: server.URL})
 	if err != nil || s.Status.State != durward.StateReady || s.Status.Tools != 1 || s.Status.Prompts != 1 {
 		t.Fatalf("%+v %v", s, err)
+	}
+}
+
+// Who asks for what one server offers waits for that one, also when it takes longer than
+// a list of all waits behind the others.
+func TestAServerThatIsAskedForIsWaitedFor(t *testing.T) {
+	begin := filepath.Join(t.TempDir(), "go")
+	command, args := hostile.Command()
+	late, err := json.Marshal(append([]string{"-c", `until test -e "$0"; do sleep 0.02; done; exec "$@"`, begin, command}, args...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	early := httptest.NewServer(&keeper.Server{Modern: true})
+	t.Cleanup(early.Close)
+	c, _ := served(t, base+"servers:\n  early: {url: "+early.URL+"}\n  late: {command: sh, args: "+string(late)+"}\n")
+	type answer struct {
+		items []client.Item
+		err   error
+	}
+	asked := make(chan answer, 1)
+	go func() {
+		items, err := c.Tools(t.Context(), client.Filter{Server: "late"})
+		asked <- answer{items, err}
+	}()
+	if all, err := c.Tools(t.Context(), client.Filter{}); err != nil { // which is not held up
+		t.Fatalf("%+v %v", all, err)
+	}
+	if err := os.WriteFile(begin, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-asked; a.err != nil || len(a.items) == 0 {
+		t.Errorf("%+v", a)
 	}
 }
 

@@ -26,14 +26,20 @@ func (o *offer) Items(ctx context.Context, caller durward.Caller, kind string, f
 		if !slices.ContainsFunc(o.gateway.Status().Servers, func(s durward.ServerStatus) bool { return s.Name == f.Server }) {
 			return nil, durward.Errorf(durward.NotFound, "server "+f.Server, "no server is called %q; see: durward server list", f.Server)
 		}
+		o.gateway.AwaitServer(ctx, f.Server, tryLeast) // a list does not wait for one that is late
 	}
+	return o.items(ctx, caller, route, kind, f.Server)
+}
+
+// items are those of one server, or of all, that a list of all has.
+func (o *offer) items(ctx context.Context, caller durward.Caller, route durward.Route, kind, server string) ([]client.Item, error) {
 	all, err := o.gateway.Items(ctx, caller, route, kind)
 	if err != nil {
 		return nil, err
 	}
 	items := []client.Item{}
 	for _, it := range all {
-		if f.Server == "" || it.Server == f.Server {
+		if server == "" || it.Server == server {
 			items = append(items, item(it))
 		}
 	}

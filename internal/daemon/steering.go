@@ -33,7 +33,7 @@ func (st *steering) Show(ctx context.Context, name string) (*client.Server, erro
 	}
 	caller := durward.Caller{Principal: "local", Entrance: durward.EntranceConsole}
 	var err error
-	shown.Tools, err = (*offer)(s).Items(ctx, caller, "tools", client.Filter{Server: name})
+	shown.Tools, err = (*offer)(s).items(ctx, caller, durward.Route{}, "tools", name)
 	return shown, err
 }
 
