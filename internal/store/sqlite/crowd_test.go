@@ -66,7 +66,7 @@ func (c *crowd) caller() {
 // until waits for something that the callers bring about.
 func (c *crowd) until(t *testing.T, f func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !f(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); !f(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			_, err := c.l.State()
 			t.Fatalf("%d calls passed, %d were refused, and then nothing; the state of the ledger: %v", c.passed.Load(), c.refused.Load(), err)

@@ -280,14 +280,15 @@ func TestFaultsUnderManyCallers(t *testing.T) {
 		must(t, err)
 		c := newCrowd(l)
 		c.until(t, func() bool { return c.passed.Load() > 2000 })
-		before := heap()
+		passed, before := c.passed.Load(), heap()
 		end := f.begin(t, path)
 		if len(f.says) > 0 {
 			c.until(t, func() bool {
 				_, err := l.State()
 				return c.refused.Load() > 5000 && err != nil && strings.Contains(err.Error(), f.says[0])
 			})
-			if grown := heap() - before; grown > 64<<20 {
+			own := (c.passed.Load() - passed) * 256 // what the crowd keeps of calls that passed before the fault was there
+			if grown := heap() - before - own; grown > 64<<20 {
 				t.Errorf("memory grew by %d bytes", grown)
 			}
 		}
@@ -297,15 +298,16 @@ func TestFaultsUnderManyCallers(t *testing.T) {
 		c.stop()
 		must(t, l.Close())
 		c.check(t, path)
-		n := 0
+		failed := false
 		for line := range strings.Lines(log.String()) {
-			// To damage it takes a lock, again and again.
-			if strings.Contains(line, "level=ERROR") && (!strings.HasPrefix(f.name, "damaged") || !strings.Contains(line, "locked by another process")) {
-				n++
+			switch {
+			case strings.Contains(line, "can be written again"):
+				failed = false
+			case strings.Contains(line, "level=ERROR") && failed:
+				t.Errorf("one fault, several errors in the log:\n%s", log.String())
+			case strings.Contains(line, "level=ERROR"):
+				failed = true
 			}
-		}
-		if n > 2 {
-			t.Errorf("one fault, %d errors in the log:\n%s", n, log.String())
 		}
 	})
 }

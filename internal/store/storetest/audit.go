@@ -157,7 +157,10 @@ func linksFromAnywhere(t *testing.T, s *shop) {
 func readWhileWriting(t *testing.T, s *shop) {
 	stop := make(chan struct{})
 	var all sync.WaitGroup
-	defer all.Wait()
+	defer func() { // also when a write fails
+		close(stop)
+		all.Wait()
+	}()
 	for range 2 {
 		all.Go(func() {
 			seen := 0
@@ -191,5 +194,4 @@ func readWhileWriting(t *testing.T, s *shop) {
 		s.must(s.try([]ledger.Record{a, &ledger.Note{What: "n"}, b, outcome(b.ID)}))
 		s.must(s.try([]ledger.Record{outcome(a.ID)}))
 	}
-	close(stop)
 }
