@@ -101,17 +101,16 @@ func examineServers(servers []durward.ServerStatus) []finding {
 	for i := range servers {
 		s := &servers[i]
 		f := finding{Check: "server " + s.Name, Level: levelOK, Detail: fmt.Sprintf("%s, %d tools", s.State, s.Tools)}
-		switch s.State {
-		case durward.StateBackoff:
+		switch {
+		case s.State == durward.StateBackoff, s.State == durward.StateConnecting && s.Reason != "": // it failed, and is tried again
 			f.Level, f.Detail = levelError, s.Reason
 			f.Fix = fmt.Sprintf("correct the cause, then: durward server restart %s (stderr: durward server logs %s)", s.Name, s.Name)
-		case durward.StateDegraded:
+		case s.State == durward.StateDegraded:
 			f.Level, f.Detail, f.Fix = levelWarning, s.Reason, "durward server refresh "+s.Name
-		case durward.StateConnecting:
+		case s.State == durward.StateConnecting:
 			f.Level, f.Detail = levelWarning, "it is starting"
-		case durward.StateDisabled:
+		case s.State == durward.StateDisabled:
 			f.Detail = "disabled"
-		case durward.StateConfigured, durward.StateReady:
 		}
 		out = append(out, f)
 		for _, problem := range s.Problems {

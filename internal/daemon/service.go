@@ -52,7 +52,7 @@ func (s *Service) Ready() error {
 		return err
 	}
 	for _, server := range s.gateway.Status().Servers {
-		if server.State == durward.StateConnecting && server.Restarts == 0 {
+		if server.State == durward.StateConnecting && server.Restarts == 0 && server.Reason == "" { // a later attempt says why the last one failed
 			return durward.Errorf(durward.Unavailable, "", "a server is still connecting for the first time") // which one is nobody's business
 		}
 	}

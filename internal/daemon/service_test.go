@@ -238,6 +238,21 @@ func TestEndsWhenNobodyUsesIt(t *testing.T) {
 	}
 }
 
+// A server that failed is not waited for again each time that it is tried.
+func TestAServiceStaysReadyWhileAServerIsTriedAgain(t *testing.T) {
+	home(t)
+	tried := filepath.Join(t.TempDir(), "tried") // the second time it hangs
+	s := started(t, configured(t, "version: 1\nlisten: 127.0.0.1:0\nlimits: {backoff_first: 10ms}\nservers:\n  again: {command: sh, args: [-c, 'test -e \"$0\" && exec sleep 600; : >\"$0\"; exit 3', "+tried+"], era: legacy}\n"))
+	for again := false; !again; time.Sleep(10 * time.Millisecond) { // nothing tells of it
+		for _, server := range s.Status().Servers {
+			again = again || server.State == durward.StateConnecting && server.Reason != ""
+		}
+	}
+	if err := s.Ready(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A server that prints the secret it was given, and dies, must not make us pass it on.
 func TestASecretIsNotToldByAServersLastWords(t *testing.T) {
 	home(t)
