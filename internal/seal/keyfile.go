@@ -17,7 +17,7 @@ const MaxKeys = 8
 const (
 	keyFileOp   = "key file"
 	keyFileMost = 16 << 10 // bytes: MaxKeys lines and room for comments
-	lockWait    = 5 * time.Second
+	lockWait    = time.Minute
 )
 
 // keyFileHead explains the file to who opens it.
