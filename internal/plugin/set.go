@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"durward"
 )
@@ -19,6 +20,8 @@ type Options struct {
 	// Cache of compiled modules, to be shared by the sets that follow one another.
 	// Default: none.
 	Cache *Cache
+	// Start bounds the start of an instance of WebAssembly; default 5 s.
+	Start time.Duration
 	// Log hears of plugins that failed. Default: nobody.
 	Log *slog.Logger
 }
@@ -41,6 +44,9 @@ func New(opt Options) (*Set, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	if opt.Start <= 0 {
+		opt.Start = startTime
+	}
 	s := &Set{tables: newTables(), byName: map[string]*one{}, log: opt.Log}
 	configs := maps.Clone(opt.Plugins)
 	if configs == nil {
@@ -56,7 +62,7 @@ func New(opt Options) (*Set, error) {
 	for _, name := range append(Builtin(), own...) {
 		o, bad := check(name, configs[name])
 		if len(bad) == 0 && configs[name].WASM != "" {
-			if err := s.load(o, configs[name], opt.Cache); err != nil {
+			if err := s.load(o, configs[name], &opt); err != nil {
 				bad = append(bad, err)
 			}
 		}

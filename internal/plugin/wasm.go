@@ -74,11 +74,12 @@ type module struct {
 	host    *host
 	code    wazero.CompiledModule
 	timeout time.Duration
+	starts  time.Duration // bounds the start of an instance
 	turns   chan struct{} // has one value per run
 }
 
 // load reads, compiles and tries the module of a plugin.
-func (s *Set) load(o *one, c Config, cache *Cache) error {
+func (s *Set) load(o *one, c Config, opt *Options) error {
 	op := "policy.plugins." + o.name + ".wasm"
 	code, err := readModule(c.WASM)
 	if err != nil {
@@ -89,11 +90,11 @@ func (s *Set) load(o *one, c Config, cache *Cache) error {
 	}
 	ctx := context.Background() // nothing interrupts a compiler, however long it takes on a busy machine
 	if s.host == nil {
-		if s.host, err = newHost(ctx, cache); err != nil {
+		if s.host, err = newHost(ctx, opt.Cache); err != nil {
 			return err
 		}
 	}
-	m := &module{host: s.host, timeout: c.Timeout, turns: make(chan struct{}, parallel)}
+	m := &module{host: s.host, timeout: c.Timeout, starts: opt.Start, turns: make(chan struct{}, parallel)}
 	if m.timeout == 0 {
 		m.timeout = defaultTimeout
 	}
@@ -156,7 +157,7 @@ func (m *module) check(ctx context.Context) error {
 
 // start makes an instance.
 func (m *module) start(ctx context.Context) (api.Module, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, m.starts)
 	defer cancel()
 	config := wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithRandSource(rand.Reader).
 		WithWalltime(func() (int64, int32) { return fixedTime, 0 }, 1)

@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 // newSet makes a set that is closed when the test ends.
 func newSet(t testing.TB, plugins map[string]plugin.Config) *plugin.Set {
 	t.Helper()
-	set, err := plugin.New(plugin.Options{Plugins: plugins, Cache: modules})
+	set, err := plugin.New(plugin.Options{Plugins: plugins, Cache: modules, Start: time.Minute}) // the machine may be busy
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,6 +114,9 @@ func TestManyLoadAndRotateAtOnce(t *testing.T) {
 		all.Go(func() { loaded[i] = load(t, path) })
 	}
 	all.Wait()
+	if t.Failed() {
+		return
+	}
 	for _, keys := range loaded {
 		if !same(keys, loaded[0]) {
 			t.Fatal("two have different keys")
@@ -125,6 +128,9 @@ func TestManyLoadAndRotateAtOnce(t *testing.T) {
 		all.Go(func() { load(t, path) })
 	}
 	all.Wait()
+	if t.Failed() {
+		return
+	}
 	follows := map[string]string{}
 	for _, keys := range rotated {
 		follows[keys[1].Reveal()] = keys[0].Reveal()
