@@ -113,6 +113,8 @@ func (s *stage) kill() {
 	if err := s.Kill(); err != nil {
 		s.t.Fatal(err)
 	}
+	s.modern.HangUp()
+	s.legacy.HangUp()
 }
 
 // call calls a tool of one of the counting servers. It returns the answer and the id.

@@ -32,6 +32,10 @@ func NewClient(addr string, modern bool) *Client {
 	return &Client{Name: "kill", modern: modern, addr: addr, http: http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}}}
 }
 
+// HangUp closes the connections that no call is on. After a kill they are dead, and a
+// call that takes one before that is noticed breaks.
+func (c *Client) HangUp() { c.http.CloseIdleConnections() }
+
 // Era is modern or legacy.
 func (c *Client) Era() string {
 	if c.modern {

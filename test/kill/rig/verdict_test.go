@@ -64,7 +64,7 @@ func TestTheVerdictKnowsEveryPromise(t *testing.T) {
 		"refused":                    {func(e *rig.Evidence) { e.Calls[0] = refused(); clear(e.Seen); clear(e.Records.Rows) }, ""},
 		"refused, and executed":      {func(e *rig.Evidence) { e.Calls[0] = refused() }, "was refused (no) and reached a server"},
 		"a connection broke":         {func(e *rig.Evidence) { e.Calls[0].Answer = rig.Answer{Broke: errors.New("reset")} }, ""},
-		"no answer for half a minute": {func(e *rig.Evidence) {
+		"no answer for a minute": {func(e *rig.Evidence) {
 			e.Calls[0].Answer, e.Calls[0].Ended = rig.Answer{Broke: errors.New("x")}, base().Add(time.Minute)
 		}, "got no answer"},
 	} {
