@@ -102,8 +102,9 @@ func (g *gateway) spawn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	var err error
-	// Somebody's outgoing connection may sit on the port for a moment.
-	for range 5 {
+	// Somebody's outgoing connection may sit on the port for a moment, and a process that
+	// the one before was just forking when it was killed holds its lock.
+	for until := time.Now().Add(startWithin); ; {
 		g.runs++
 		if g.proc, err = harness.Start(harness.Command{
 			Path: g.bin, Args: []string{"serve", "--config", g.config}, Env: g.env, Dir: g.dir, Log: g.log(g.runs),
@@ -113,13 +114,15 @@ func (g *gateway) spawn(ctx context.Context) error {
 		if err = harness.WaitTCP(ctx, g.proc, g.addr); err == nil {
 			return g.awaitSocket(ctx)
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || time.Now().After(until) {
 			return err
 		}
 		_ = g.proc.Stop() // it has ended
 	}
-	return err
 }
+
+// startWithin is how long the gateway is started again when it ends at once.
+const startWithin = time.Minute
 
 // awaitSocket waits until the service API is served, too: a durward stdio that
 // comes before would start a service of its own.

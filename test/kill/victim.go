@@ -155,8 +155,9 @@ func (v *victim) await(ctx context.Context) error {
 	}
 }
 
-// againMost bounds how often that may happen in a run.
-const againMost = 20
+// againMost bounds how often that may happen in a run: for as long as a process that is
+// being forked can stand still on a busy machine, which is several starts a second.
+const againMost = 200
 
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
