@@ -113,7 +113,7 @@ func startBridgeGateway(ctx context.Context, tools *harness.Toolbox, o options, 
 		config.Principals[name] = harness.Principal{Token: "${env:" + tokenVariable(name) + "}"}
 	}
 	// Alice and Bob have 20 calls each in flight that ask.
-	config.Limits = map[string]any{"holds": 64, "server_asks": 64, "hold_life": "10s"}
+	config.Limits = map[string]any{"holds": 64, "server_asks": 64, "hold_life": "30s"}
 	return harness.StartGateway(ctx, o.gateway, dir, config)
 }
 

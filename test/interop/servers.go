@@ -111,8 +111,9 @@ func (p *peers) startEverything(ctx context.Context, tools *harness.Toolbox, dir
 		return err
 	}
 	script := tools.Peer("@modelcontextprotocol", "server-everything", "dist", "index.js")
+	kept := filepath.Join(tools.Root, "test", "interop", "servers", "keep-alive.mjs")
 	r, err := harness.Start(harness.Command{
-		Path: tools.Node, Args: []string{script, "streamableHttp"},
+		Path: tools.Node, Args: []string{"--import", kept, script, "streamableHttp"},
 		Env: []string{"PORT=" + addr[len("127.0.0.1:"):]},
 		Log: filepath.Join(dir, "everything-http.log"),
 	})
