@@ -242,7 +242,7 @@ func TestEndsWhenNobodyUsesIt(t *testing.T) {
 func TestAServiceStaysReadyWhileAServerIsTriedAgain(t *testing.T) {
 	home(t)
 	tried := filepath.Join(t.TempDir(), "tried") // the second time it hangs
-	s := started(t, configured(t, "version: 1\nlisten: 127.0.0.1:0\nlimits: {backoff_first: 10ms}\nservers:\n  again: {command: sh, args: [-c, 'test -e \"$0\" && exec sleep 600; : >\"$0\"; exit 3', "+tried+"], era: legacy}\n"))
+	s := started(t, configured(t, "version: 1\nlisten: 127.0.0.1:0\nlimits: {ledger_wait: 1m, backoff_first: 10ms}\nservers:\n  again: {command: sh, args: [-c, 'test -e \"$0\" && exec sleep 600; : >\"$0\"; exit 3', "+tried+"], era: legacy}\n"))
 	for again := false; !again; time.Sleep(10 * time.Millisecond) { // nothing tells of it
 		for _, server := range s.Status().Servers {
 			again = again || server.State == durward.StateConnecting && server.Reason != ""
