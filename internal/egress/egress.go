@@ -1,6 +1,7 @@
 // Package egress is the only place that dials. It makes the HTTP transports
 // through which upstream servers are reached: proxy and certificate settings of
-// the server, connection reuse, and no time limit that could cut a long call.
+// the server, connection reuse for as long as both sides agree to it, and no time
+// limit that could cut a long call.
 //
 // It does not judge destinations yet; redirects are the business of the
 // upstream driver, which follows same-origin ones only.
@@ -43,7 +44,7 @@ func (d Dialer) RoundTripper(s durward.Server) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &http.Transport{
+	return newPatient(&http.Transport{
 		Proxy:                  proxy,
 		DialContext:            d.Counts.counted((&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext),
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
@@ -54,7 +55,7 @@ func (d Dialer) RoundTripper(s durward.Server) (http.RoundTripper, error) {
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true, // the driver asks for gzip itself and bounds what comes out
-	}, nil
+	}), nil
 }
 
 func proxyOf(s durward.Server) (func(*http.Request) (*url.URL, error), error) {
