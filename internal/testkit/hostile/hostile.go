@@ -37,6 +37,7 @@ func Main() {
 	fs.StringVar(&s.start, "start", "ok", "ok, silent, crash, noise or modern-exit")
 	fs.StringVar(&s.list, "list", "plain", "plain, names, fidelity, loop, pages or many")
 	fs.StringVar(&s.counter, "counter", "", "file to which each execution appends a byte")
+	fs.BoolVar(&s.bare, "bare", false, "offers nothing but tools: one list says all")
 	fs.StringVar(&s.items, "items", "", "file with the raw tools to list, one a line")
 	fs.StringVar(&s.surface, "surface", "", "file with a Surface as JSON, which is read anew for each list and handshake")
 	fs.StringVar(&s.notes, "notes", "", "file to which each notification of the client is appended, one a line")
@@ -47,6 +48,7 @@ func Main() {
 // server is one run of the hostile server.
 type server struct {
 	start, list, counter, items, notes, surface string
+	bare                                        bool
 
 	mu         sync.Mutex // guards out and everything below
 	out        *bufio.Writer
@@ -157,7 +159,11 @@ func (s *server) answer(m *message) {
 	}
 	switch m.Method {
 	case "initialize":
-		s.result(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{}},`+
+		others := `,"resources":{"subscribe":true},"prompts":{},"logging":{}`
+		if s.bare {
+			others = ""
+		}
+		s.result(m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}`+others+`},`+
 			`"serverInfo":{"name":"hostile","version":"1"},"instructions":"Be careful."}`)
 	case "ping", "logging/setLevel":
 		s.result(m.ID, `{}`)
