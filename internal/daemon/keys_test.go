@@ -22,6 +22,7 @@ import (
 	"durward/internal/seal"
 	"durward/internal/testkit/interviewer"
 	"durward/internal/testkit/rawclient"
+	"durward/internal/testkit/sharedlog"
 	"durward/internal/wire"
 )
 
@@ -249,7 +250,7 @@ func TestAPlantedKeyIsNeverTold(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(paths.State(), 0o700), os.WriteFile(paths.SealKeys(), []byte(planted[1].Reveal()), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	var log safeBuffer
+	var log sharedlog.Buffer
 	text := interview(t, "log: {level: debug}\n")
 	opt := configured(t, text)
 	opt.LogTo = &log

@@ -20,6 +20,7 @@ import (
 	"durward/internal/paths"
 	"durward/internal/store/sqlite"
 	"durward/internal/testkit/rawclient"
+	"durward/internal/testkit/sharedlog"
 	"durward/ledger"
 )
 
@@ -400,7 +401,7 @@ func TestALedgerThatCannotBeOpenedStopsTheStart(t *testing.T) {
 }
 
 func TestWithoutALedgerThatIsSaid(t *testing.T) {
-	var log safeBuffer
+	var log sharedlog.Buffer
 	home(t)
 	opt := configured(t, noServers+"ledger: {enabled: false}\n")
 	opt.LogTo = &log

@@ -1,32 +1,13 @@
 package daemon_test
 
 import (
-	"bytes"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 
 	"durward/internal/daemon"
+	"durward/internal/testkit/sharedlog"
 )
-
-// journal is a log that may be read while it is written.
-type journal struct {
-	mu   sync.Mutex // guards text
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 // Rules that can have no effect are told of when they are loaded, at the start and
 // when they come later.
@@ -35,7 +16,7 @@ func TestRulesWithoutEffectAreToldOfWhenTheyAreLoaded(t *testing.T) {
 	rules := func(more string) string {
 		return noServers + "policy:\n  rules:\n  - {id: gone, action: block, until: 2020-01-01}\n  - {id: typo, servers: [githbu], action: block}\n" + more
 	}
-	opt, log := configured(t, rules("")), new(journal)
+	opt, log := configured(t, rules("")), new(sharedlog.Buffer)
 	opt.LogTo = log
 	s, err := daemon.Start(opt)
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"durward/internal/paths"
 	"durward/internal/testkit/hostile"
 	"durward/internal/testkit/rawclient"
+	"durward/internal/testkit/sharedlog"
 )
 
 func TestMain(m *testing.M) {
@@ -258,7 +258,7 @@ func TestASecretIsNotToldByAServersLastWords(t *testing.T) {
 	home(t)
 	const value = "hunter2-correct-horse"
 	t.Setenv("DURWARD_TEST_TOKEN", value)
-	var log safeBuffer
+	var log sharedlog.Buffer
 	opt := configured(t, `version: 1
 listen: 127.0.0.1:0
 auth: none
@@ -301,22 +301,4 @@ servers:
 			t.Errorf("%s shows the secret", where)
 		}
 	}
-}
-
-// safeBuffer is a log that is written while it is read.
-type safeBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

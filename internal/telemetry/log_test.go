@@ -1,14 +1,12 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"durward"
@@ -16,26 +14,9 @@ import (
 	"durward/internal/secret"
 	"durward/internal/telemetry"
 	"durward/internal/testkit/hostile"
+	"durward/internal/testkit/sharedlog"
 	"durward/internal/wire"
 )
-
-// lines is a writer that is read while others write.
-type lines struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
 
 // undecided is a policy that fails, which is logged.
 type undecided struct{ traces chan durward.Trace }
@@ -57,7 +38,7 @@ func (undecided) Visible(*durward.Caller, *durward.Call) bool { return true }
 // Lines about a request say which trace it is in, in both formats.
 func TestLogLinesSayTheTrace(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
-		var to lines
+		var to sharedlog.Buffer
 		log, err := telemetry.NewLogger(&to, "info", format, redact)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +76,7 @@ func TestLogLinesSayTheTrace(t *testing.T) {
 
 // Handlers of slog may not be changed by what is put in front of them.
 func TestLoggersKeepAttributesAndGroups(t *testing.T) {
-	var to lines
+	var to sharedlog.Buffer
 	log, err := telemetry.NewLogger(&to, "warn", "json", redact)
 	if err != nil {
 		t.Fatal(err)
@@ -118,17 +99,17 @@ func TestWhatALoggerIsMadeOf(t *testing.T) {
 		level, format string
 		ok            bool
 	}{{"debug", "json", true}, {"info", "text", true}, {"warn", "auto", true}, {"error", "", true}, {"loud", "json", false}, {"info", "xml", false}} {
-		if _, err := telemetry.NewLogger(&lines{}, tt.level, tt.format, redact); (err == nil) != tt.ok || err != nil && durward.KindOf(err) != durward.Invalid {
+		if _, err := telemetry.NewLogger(&sharedlog.Buffer{}, tt.level, tt.format, redact); (err == nil) != tt.ok || err != nil && durward.KindOf(err) != durward.Invalid {
 			t.Errorf("%q %q: %v", tt.level, tt.format, err)
 		}
 	}
 	for _, endpoint := range []string{"collector:4318", "ftp://x", "http://", "http://a/?q", "http://u:p@a", "http://a/#f", "::"} {
-		_, err := telemetry.New(telemetry.Options{LogTo: &lines{}, Level: "info", Redact: redact, OTLP: telemetry.OTLP{Endpoint: endpoint}})
+		_, err := telemetry.New(telemetry.Options{LogTo: &sharedlog.Buffer{}, Level: "info", Redact: redact, OTLP: telemetry.OTLP{Endpoint: endpoint}})
 		if durward.KindOf(err) != durward.Invalid {
 			t.Errorf("%q: %v", endpoint, err)
 		}
 	}
-	if _, err := telemetry.New(telemetry.Options{LogTo: &lines{}, Level: "loud", Redact: redact}); durward.KindOf(err) != durward.Invalid {
+	if _, err := telemetry.New(telemetry.Options{LogTo: &sharedlog.Buffer{}, Level: "loud", Redact: redact}); durward.KindOf(err) != durward.Invalid {
 		t.Error(err)
 	}
 }

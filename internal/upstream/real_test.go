@@ -1,7 +1,6 @@
 package upstream_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +20,7 @@ import (
 	"durward/internal/exchange"
 	"durward/internal/exchange/pipe"
 	"durward/internal/testkit/pipenet"
+	"durward/internal/testkit/sharedlog"
 	"durward/internal/upstream"
 	"durward/internal/upstream/worker"
 	"durward/internal/wire"
@@ -55,13 +55,13 @@ func (forker) Launch(_ context.Context, spec upstream.LaunchSpec) (upstream.Proc
 type forked struct {
 	cmd     *exec.Cmd
 	in, out *os.File
-	stderr  lockedBuffer
+	stderr  sharedlog.Buffer
 	done    chan struct{}
 }
 
 func (p *forked) Stdin() *os.File  { return p.in }
 func (p *forked) Stdout() *os.File { return p.out }
-func (p *forked) Stderr() []byte   { return p.stderr.bytes() }
+func (p *forked) Stderr() []byte   { return []byte(p.stderr.String()) }
 func (p *forked) Confined() string { return "nothing" }
 
 func (p *forked) Exit() string {
@@ -82,23 +82,6 @@ func (p *forked) Stop(ctx context.Context) error {
 		<-p.done
 	}
 	return nil
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex // guards b
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) bytes() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return bytes.Clone(b.b.Bytes())
 }
 
 type realRig struct {

@@ -44,25 +44,37 @@ func TestTurnWhileTheOtherIsToBeEmptied(t *testing.T) {
 	must(t, k.j.Close())
 }
 
+// replaceFiles puts files of another in place of the journal's.
+func (k *keeper) replaceFiles() {
+	k.t.Helper()
+	for _, name := range journal.Names(k.opt.Path) {
+		must(k.t, os.Remove(name))
+		must(k.t, os.WriteFile(name, []byte("another's"), 0o600))
+	}
+}
+
+// leavesFiles checks that those are as they were.
+func (k *keeper) leavesFiles() {
+	k.t.Helper()
+	for _, name := range journal.Names(k.opt.Path) {
+		if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
+			k.t.Fatalf("%s: %.20q, %v", name, got, err)
+		}
+	}
+}
+
 // While the store is not where it was, nor are the files: what is there now is another's.
 func TestFilesBesideAnotherStore(t *testing.T) {
 	k := newKeeper(t, smallDir(t), slow())
 	k.fill(3)
 	k.store.change(func() { k.store.gone, k.store.mood = errMood, refuses })
-	for _, name := range journal.Names(k.opt.Path) {
-		must(t, os.Remove(name))
-		must(t, os.WriteFile(name, []byte("another's"), 0o600))
-	}
+	k.replaceFiles()
 	for range 3 {
 		if k.write("x") == nil || k.j.Flush(t.Context()) == nil {
 			t.Error("it goes on")
 		}
 	}
-	for _, name := range journal.Names(k.opt.Path) {
-		if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
-			t.Errorf("%s: %.20q, %v", name, got, err)
-		}
-	}
+	k.leavesFiles()
 	k.store.change(func() { k.store.gone, k.store.mood = nil, works })
 	k.fill(3)
 	k.j.Kill()
@@ -83,17 +95,10 @@ func TestFilesBesideAnotherStoreMeanwhile(t *testing.T) {
 		})
 		synctest.Wait()
 		k.store.change(func() { k.store.gone = errMood })
-		for _, name := range journal.Names(k.opt.Path) {
-			must(t, os.Remove(name))
-			must(t, os.WriteFile(name, []byte("another's"), 0o600))
-		}
+		k.replaceFiles()
 		end()
 		writing.Wait()
-		for _, name := range journal.Names(k.opt.Path) {
-			if got, err := os.ReadFile(name); err != nil || string(got) != "another's" {
-				t.Errorf("%s: %.20q, %v", name, got, err)
-			}
-		}
+		k.leavesFiles()
 		must(t, k.j.Close())
 		k.holds()
 	})

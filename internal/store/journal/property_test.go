@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 
 	"durward"
 	"durward/internal/store/journal"
+	"durward/internal/testkit/sharedlog"
 	"durward/ledger"
 )
 
@@ -28,40 +27,13 @@ type keeper struct {
 	opt   journal.Options
 	store *fake
 	j     *journal.Journal
-	log   logged
+	log   sharedlog.Buffer
 
 	head     ledger.Link
 	accepted []ledger.Link
 	open     []durward.CallID
 	ended    bool // j was closed or killed
 	exposed  bool // a kill now would lose what nobody can keep: a file was just removed, or what could not be cut off is behind the end
-}
-
-// logged is a log that is read while the journal may write to it.
-type logged struct {
-	mu  sync.Mutex // guards buf
-	buf bytes.Buffer
-}
-
-// Write implements [io.Writer].
-func (l *logged) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(line)
-}
-
-// String returns what was written since Reset.
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
-// Reset forgets what was written.
-func (l *logged) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.buf.Reset()
 }
 
 // smallDir is a directory where to sync takes no time, if the system has one.

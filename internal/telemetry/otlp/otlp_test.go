@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -29,6 +28,7 @@ import (
 	"durward/internal/telemetry/otlp"
 	"durward/internal/testkit/collector"
 	"durward/internal/testkit/leftover"
+	"durward/internal/testkit/sharedlog"
 	"durward/ledger"
 )
 
@@ -136,7 +136,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 	if got := x.Counts(otlp.Traces); got != (otlp.Counts{Sent: 1}) || asked.Load() != 3 {
 		t.Errorf("%+v after %d requests", got, asked.Load())
 	}
-	var log bytes.Buffer
+	var log sharedlog.Buffer
 	c = &collector.Collector{Answer: func(w http.ResponseWriter, _ *http.Request) bool {
 		asked.Add(1)
 		w.Header().Set("Content-Type", "text/plain")
@@ -174,14 +174,9 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 // Failures are logged once in a while, not each time, and not at all as telemetry.
 func TestFailuresAreLoggedRarely(t *testing.T) {
-	var mu sync.Mutex
-	var log bytes.Buffer
+	var log sharedlog.Buffer
 	const nowhere = "http://127.0.0.1:1" // a port that nobody is given
-	x := exporter(t, otlp.Options{Endpoint: otlp.Endpoint{URL: nowhere}, CloseWithin: time.Second, Log: slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		return log.Write(p)
-	}), nil))})
+	x := exporter(t, otlp.Options{Endpoint: otlp.Endpoint{URL: nowhere}, CloseWithin: time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for i := range 1100 {
 		x.Span(span(i))
 		x.Record(&otlp.Record{Body: "line"})
@@ -194,10 +189,6 @@ func TestFailuresAreLoggedRarely(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
-
-type writer func([]byte) (int, error)
-
-func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // The environment has no say.
 func TestTheEnvironmentIsIgnored(t *testing.T) {
